@@ -52,3 +52,20 @@ def in_double(function: Callable[P, R]) -> Callable[P, R]:
             return to_numpy(function(*args, **kwargs))
 
     return scoped
+
+
+def numpy_in_numpy_out(function: Callable[P, R]) -> Callable[P, R]:
+    """Let one formula serve both worlds.
+
+    With JAX arrays (or tracers) among the arguments it runs as it stands, in their dtype. Otherwise it runs
+    with 64-bit types allowed and its arrays come back as numpy arrays.
+    """
+    scoped = in_double(function)
+
+    @wraps(function)
+    def either(*args: P.args, **kwargs: P.kwargs) -> R:
+        leaves = jax.tree.leaves((args, kwargs))
+        inside_jax = any(isinstance(leaf, jax.Array) for leaf in leaves)
+        return (function if inside_jax else scoped)(*args, **kwargs)
+
+    return either
