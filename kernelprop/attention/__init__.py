@@ -1,0 +1,1 @@
+"""Matrices that mix positions, as operators: given, structured, signal-preserving."""

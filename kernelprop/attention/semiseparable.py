@@ -1,0 +1,117 @@
+"""Lower-triangular attention whose strictly lower part has low rank: E-SPA, U-SPA, the causal mean."""
+
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from kernelprop.attention.decayed_prefix import decayed_prefix, decayed_suffix
+from kernelprop.attention.layer import AttentionLayer, sandwich_by_action
+from kernelprop.attention.softmax_form import log_entries
+
+
+class Origin(eqx.Module):
+    """Where a structured matrix comes from: its name, and the numbers that made it."""
+
+    name: str = eqx.field(static=True)
+    numbers: dict[str, Float[np.ndarray, "*layers"]]
+
+
+class Semiseparable(AttentionLayer):
+    """``A_ii = diagonal_i``, ``A_ij = Σ_k left_ki right_kj e^{(i−1−j) log_decay_k}`` for ``i > j``.
+
+    The rank of the strictly lower part is 1 for E-SPA and the causal mean, 2 for U-SPA. ``A X`` is a decayed
+    prefix sum, so that ``A S Aᵀ`` costs ``O(T²)`` and no ``T × T`` matrix is built.
+
+    Shapes: ``diagonal (T,)``, ``left``, ``right`` ``(rank, T)``, ``log_decay (rank,)``.
+    """
+
+    diagonal: Float[np.ndarray, "*layers T"]
+    left: Float[np.ndarray, "*layers rank T"]
+    right: Float[np.ndarray, "*layers rank T"]
+    log_decay: Float[np.ndarray, "*layers rank"]
+    origin: Origin
+
+    @property
+    def length(self) -> int:
+        """The number of positions ``T``."""
+        return self.diagonal.shape[-1]
+
+    @property
+    def heads(self) -> None:
+        """None: all heads share the matrix."""
+        return None
+
+    def split_heads(self) -> Self:
+        """Not wanted: there are no heads to split."""
+        raise ValueError("this attention has no head axis")
+
+    def act(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
+        """``A x`` along the last axis, by prefix sums."""
+        diagonal, *terms = self._terms(x)
+        below = (left * decayed_prefix(right * x, decay) for left, right, decay in terms)
+        return sum(below, start=diagonal * x)
+
+    def act_transposed(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
+        """``Aᵀ x`` along the last axis, by suffix sums."""
+        diagonal, *terms = self._terms(x)
+        above = (right * decayed_suffix(left * x, decay) for left, right, decay in terms)
+        return sum(above, start=diagonal * x)
+
+    def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
+        """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``."""
+        return sandwich_by_action(self.act, kernel)
+
+    def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
+        """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``."""
+        return sandwich_by_action(self.act_transposed, kernel)
+
+    def matrix(self) -> np.ndarray:
+        """The entries, ``(T, T)``."""
+        lag = _lag(self.length)
+        decays = np.exp(_times(lag, self.log_decay))
+        below = np.einsum("ki,kj,kij->ij", self.left, self.right, np.where(lag >= 0, decays, 0.0))
+        return np.diag(self.diagonal) + below
+
+    def log_matrix(self) -> np.ndarray:
+        """The logarithm of the entries: of rank 1 term by term, so that none is lost to underflow."""
+        lag = _lag(self.length)
+        left, right = log_entries(self.left), log_entries(self.right)
+        terms = left[:, :, None] + right[:, None, :] + _times(lag, self.log_decay)
+        below = np.logaddexp.reduce(terms, axis=0)
+        logs = np.where(lag >= 0, below, -np.inf)
+        np.fill_diagonal(logs, log_entries(self.diagonal))
+        return logs
+
+    def _terms(self, x: Array) -> tuple:
+        """The diagonal and the rank-one terms, in the dtype of ``x``, broadcast against its last axis."""
+        shape = (1,) * (x.ndim - 1) + (self.length,)
+
+        def cast(leaf: Array | np.ndarray) -> Array:
+            return jnp.asarray(leaf, x.dtype)
+
+        terms = [
+            (cast(left).reshape(shape), cast(right).reshape(shape), cast(decay))
+            for left, right, decay in zip(self.left, self.right, self.log_decay, strict=True)
+        ]
+        return cast(self.diagonal).reshape(shape), *terms
+
+
+def _lag(length: int) -> np.ndarray:
+    positions = np.arange(length)
+    return positions[:, None] - positions[None, :] - 1
+
+
+def _times(lag: np.ndarray, log_decay: np.ndarray) -> np.ndarray:
+    """``lag · log_decay``, ``(rank, T, T)``, with 0 · (−∞) = 0 and nothing above the diagonal."""
+    lag = np.maximum(lag, 0)
+    finite = np.where(lag == 0, 0.0, log_decay[:, None, None])
+    return lag * finite
+
+
+def stacked(layers: list[Semiseparable]) -> Semiseparable:
+    """Put layers of one structure on a leading depth axis."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *layers)
