@@ -1,4 +1,80 @@
 """Signal propagation in transformers at initialisation: kernels forward, gradient norms backward.
 
-Names load when they are first used, so that ``import kernelprop`` costs nothing.
+Names load when they are first used, so that importing the package costs nothing.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kernelprop import kernels, observables
+    from kernelprop.architecture import Transformer
+    from kernelprop.attention.block_diagonal import block_diagonal
+    from kernelprop.attention.dense import dense
+    from kernelprop.attention.espa import espa
+    from kernelprop.attention.identity import identity
+    from kernelprop.attention.mixture import mix
+    from kernelprop.attention.prescribed import signal_preserving
+    from kernelprop.attention.schedules import espa_schedule, uspa_schedule
+    from kernelprop.attention.uniform import uniform
+    from kernelprop.attention.uspa import uspa
+    from kernelprop.infinite import propagate
+    from kernelprop.layers.residual import Residual
+    from kernelprop.results import Estimate, Evolution, GradientNorms, load
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Estimate": "results",
+    "Evolution": "results",
+    "GradientNorms": "results",
+    "Residual": "layers.residual",
+    "Transformer": "architecture",
+    "block_diagonal": "attention.block_diagonal",
+    "dense": "attention.dense",
+    "espa": "attention.espa",
+    "espa_schedule": "attention.schedules",
+    "identity": "attention.identity",
+    "load": "results",
+    "mix": "attention.mixture",
+    "propagate": "infinite",
+    "signal_preserving": "attention.prescribed",
+    "uniform": "attention.uniform",
+    "uspa": "attention.uspa",
+    "uspa_schedule": "attention.schedules",
+}
+_ROOMS = ("kernels", "observables")
+
+__all__ = [  # noqa: RUF022 - the rooms stand after the names
+    "Estimate",
+    "Evolution",
+    "GradientNorms",
+    "Residual",
+    "Transformer",
+    "block_diagonal",
+    "dense",
+    "espa",
+    "espa_schedule",
+    "identity",
+    "load",
+    "mix",
+    "propagate",
+    "signal_preserving",
+    "uniform",
+    "uspa",
+    "uspa_schedule",
+    "kernels",
+    "observables",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"kernelprop.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"kernelprop.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'kernelprop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -33,7 +33,10 @@ def real_array(value: Any, name: str, *, allow_infinite: bool = False) -> np.nda
     Traceback (most recent call last):
     ValueError: gammas: entry (1,) is nan; every entry must be finite
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name}: the rows have different lengths; an array of numbers is wanted") from None
     if array.dtype.kind in "iu":
         array = array.astype(np.float64)
     if array.dtype.name not in FLOATS:
@@ -64,9 +67,9 @@ def count(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
-def kernel(value: Any, name: str = "kernel") -> np.ndarray:
+def kernel(value: Any, name: str = "kernel", *, eigenvalue_test: bool = True) -> np.ndarray:
     """Check kernel matrices ``(…, T, T)``: square, finite, symmetric, non-negative diagonal, |c| <= 1, no
-    eigenvalue below rounding (up to T = 4096).
+    eigenvalue below rounding (up to T = 4096, and unless that test isn't wanted).
 
     Returns the array, float32 or float64, unchanged.
 
@@ -81,11 +84,11 @@ def kernel(value: Any, name: str = "kernel") -> np.ndarray:
     if array.ndim < 2 or array.shape[-1] != array.shape[-2] or not array.shape[-1]:
         raise ValueError(f"{name}: shape {array.shape} is not (..., T, T)")
     for batch in np.ndindex(*array.shape[:-2]):
-        _one_kernel(array[batch], f"{name}{list(batch) if batch else ''}")
+        _one_kernel(array[batch], f"{name}{list(batch) if batch else ''}", eigenvalue_test)
     return array
 
 
-def _one_kernel(matrix: np.ndarray, name: str) -> None:
+def _one_kernel(matrix: np.ndarray, name: str, eigenvalue_test: bool) -> None:
     rounding = 16 * np.finfo(matrix.dtype).eps
     matrix = matrix.astype(np.float64, copy=False)
     diagonal = np.diagonal(matrix)
@@ -109,7 +112,7 @@ def _one_kernel(matrix: np.ndarray, name: str) -> None:
             f"{name}: positions {i} and {j}: entry {matrix[i, j]:.12g} exceeds "
             f"sqrt(q_{i} q_{j}) = {bound[i, j]:.12g}; a correlation lies in [-1, 1]"
         )
-    if len(matrix) <= EIGENVALUE_TEST_LIMIT:
+    if eigenvalue_test and len(matrix) <= EIGENVALUE_TEST_LIMIT:
         _no_negative_eigenvalue(matrix, name, rounding)
 
 
@@ -122,6 +125,4 @@ def _no_negative_eigenvalue(matrix: np.ndarray, name: str, rounding: float) -> N
         # Cholesky is the cheap test; its failure at the edge is settled by the eigenvalues.
         smallest = float(np.linalg.eigvalsh(matrix)[0])
         if smallest < -tolerance:
-            raise ValueError(
-                f"{name}: not positive semidefinite: the smallest eigenvalue is {smallest:.13g}"
-            ) from None
+            raise ValueError(f"{name}: not positive semidefinite: the smallest eigenvalue is {smallest:.13g}") from None

@@ -17,13 +17,18 @@ from kernelprop.attention.stack import AttentionStack
 class Dense(AttentionLayer):
     """A given matrix, ``(T, T)``, or one a head, ``(H, T, T)``."""
 
-    entries: Float[np.ndarray, "*layers T T"]
-    heads: int | None = eqx.field(static=True)
+    entries: Float[Any, "*layers T T"]
+    head_count: int | None = eqx.field(static=True)
 
     @property
     def length(self) -> int:
         """The number of positions ``T``."""
         return self.entries.shape[-1]
+
+    @property
+    def heads(self) -> int | None:
+        """The number of heads that have a matrix of their own."""
+        return self.head_count
 
     def split_heads(self) -> Self:
         """The same matrices, the head axis read as a stack of headless layers."""
@@ -84,9 +89,7 @@ def dense(matrices: Any) -> Dense | AttentionStack:
 
 def _finite(array: np.ndarray) -> None:
     """Refuse a NaN or infinite entry, naming its layer, head, position and column."""
-    bad = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else ()
-    if len(bad):
-        index = tuple(int(i) for i in bad[0])
-        axes = ("layer", "head", "position", "column")
-        named = axes[:1] + axes[2:] if array.ndim == 3 else axes[-array.ndim :]
+    bad = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else np.empty((0, array.ndim), int)
+    for index in map(tuple, bad.tolist()):
+        named = (*("layer", "head")[: array.ndim - 2], "position", "column")
         raise ValueError(f"attention: {door.place(named, index)}: {array[index]} is not finite")

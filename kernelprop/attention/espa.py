@@ -1,5 +1,6 @@
 """E-SPA: causal attention that takes one exponential kernel to the next (He et al. 2023, section 4)."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def espa(
         _refuse_rising(schedule, length)
     if not causal:
         return _symmetric(schedule, length, require_nonnegative)
-    return AttentionStack(stacked([_layer(length, *pair) for pair in zip(schedule, schedule[1:], strict=False)]))
+    return AttentionStack(stacked([_layer(length, *pair) for pair in itertools.pairwise(schedule)]))
 
 
 def _falling_schedule(depth: int, gamma: float, gamma0: float, length: int, nonnegative: bool) -> np.ndarray:
@@ -96,7 +97,7 @@ def _layer(length: int, before: float, after: float) -> Semiseparable:
         left=np.ones((1, length)),
         right=right,
         log_decay=np.array([-float(after)]),
-        origin=Origin("espa", {"gamma_before": np.float64(before), "gamma_after": np.float64(after)}),
+        origin=Origin("espa", {"gamma_before": np.asarray(before), "gamma_after": np.asarray(after)}),
     )
 
 

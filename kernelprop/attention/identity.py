@@ -14,7 +14,12 @@ from kernelprop.attention.softmax_form import log_entries
 class Identity(AttentionLayer):
     """``A = I`` over ``T`` positions."""
 
-    length: int = eqx.field(static=True)
+    positions: int = eqx.field(static=True)
+
+    @property
+    def length(self) -> int:
+        """The number of positions ``T``."""
+        return self.positions
 
     @property
     def heads(self) -> None:

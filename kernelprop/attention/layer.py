@@ -23,11 +23,15 @@ class AttentionLayer(eqx.Module):
     cast to the dtype of what the operator acts on.
     """
 
-    length: eqx.AbstractVar[int]
-    """The number of positions ``T``."""
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """The number of positions ``T``."""
 
-    heads: eqx.AbstractVar[int | None]
-    """The number of heads that have a matrix of their own, None where all share one."""
+    @property
+    @abstractmethod
+    def heads(self) -> int | None:
+        """The number of heads that have a matrix of their own, None where all share one."""
 
     @abstractmethod
     def act(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
@@ -157,6 +161,4 @@ def _conjugate(layer: AttentionLayer, kernel: Any) -> Any:
 
 @numpy_in_numpy_out
 def _conjugate_transposed(layer: AttentionLayer, kernel: Any) -> Any:
-    return mean_over_heads(
-        lambda one, s: _general_sandwich(one.act_transposed, s), layer, jnp.asarray(kernel)
-    )
+    return mean_over_heads(lambda one, s: _general_sandwich(one.act_transposed, s), layer, jnp.asarray(kernel))

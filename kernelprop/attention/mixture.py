@@ -20,8 +20,8 @@ class Mixture(AttentionLayer):
     Shapes: ``alpha``, ``beta`` are scalars (``(H,)`` where heads have been split).
     """
 
-    alpha: Float[np.ndarray, "*layers"]
-    beta: Float[np.ndarray, "*layers"]
+    alpha: Float[Any, "*layers"]
+    beta: Float[Any, "*layers"]
     inner: AttentionLayer
 
     @property
@@ -86,14 +86,14 @@ def mix(attention: Any, alpha: Any, beta: Any) -> Mixture | AttentionStack:
            [2. , 0.5]])
     """
     operator = attention if isinstance(attention, AttentionLayer | AttentionStack) else dense(attention)
-    weights = [
-        door.real_array(w, f"mix: {n}").astype(np.float64) for w, n in ((alpha, "alpha"), (beta, "beta"))
-    ]
+    weights = [door.real_array(w, f"mix: {n}").astype(np.float64) for w, n in ((alpha, "alpha"), (beta, "beta"))]
     depth = _common_depth(operator, weights)
-    if depth is None:
+    if depth is None and isinstance(operator, AttentionLayer):
         return Mixture(weights[0], weights[1], operator)
+    depth = depth or 1
     layers = operator.layers if isinstance(operator, AttentionStack) else _repeat(operator, depth)
-    return AttentionStack(Mixture(*(np.broadcast_to(w, (depth,)) for w in weights), layers))
+    alphas, betas = (np.broadcast_to(weight, (depth,)) for weight in weights)
+    return AttentionStack(Mixture(alphas, betas, layers))
 
 
 def _common_depth(operator: AttentionOperator, weights: list[np.ndarray]) -> int | None:

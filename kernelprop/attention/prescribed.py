@@ -1,5 +1,6 @@
 """Attention that takes any prescribed path of kernels from layer to layer."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,11 @@ def signal_preserving(kernels: Any, causal: bool = True, require_nonnegative: bo
     array = np.asarray(kernels)
     if array.ndim != 3 or len(array) < 2:
         raise ValueError(f"signal_preserving: shape {array.shape} is not (L + 1, T, T) with L at least 1")
-    path = [door.kernel(k, f"signal_preserving: depth {l}").astype(np.float64) for l, k in enumerate(array)]
+    path = [door.kernel(k, f"signal_preserving: depth {depth}").astype(np.float64) for depth, k in enumerate(array)]
     ratio = _causal_ratio if causal else _symmetric_ratio
-    layers = [ratio(before, after, l) for l, (before, after) in enumerate(zip(path, path[1:], strict=False), 1)]
+    layers = [ratio(before, after, layer) for layer, (before, after) in enumerate(itertools.pairwise(path), 1)]
     if require_nonnegative:
-        layers = [_nonnegative(matrix, l) for l, matrix in enumerate(layers, 1)]
+        layers = [_nonnegative(matrix, layer) for layer, matrix in enumerate(layers, 1)]
     return AttentionStack(Dense(np.stack(layers), None))
 
 

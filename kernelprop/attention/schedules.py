@@ -51,9 +51,7 @@ def check_gammas(gammas: Any) -> np.ndarray:
     """Return a schedule of positive decay rates, infinity allowed, as float64 ``(L + 1,)``."""
     array = _schedule(gammas, "gammas", allow_infinite=True)
     for index in np.flatnonzero(~(array > 0)):
-        raise ValueError(
-            f"espa: depth {index}: gamma is {array[index]:g}; it must be positive (infinity is allowed)"
-        )
+        raise ValueError(f"espa: depth {index}: gamma is {array[index]:g}; it must be positive (infinity is allowed)")
     return array
 
 

@@ -1,6 +1,8 @@
 """Lower-triangular attention whose strictly lower part has low rank: E-SPA, U-SPA, the causal mean."""
 
-from typing import Self
+from functools import reduce
+from operator import add
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -17,7 +19,7 @@ class Origin(eqx.Module):
     """Where a structured matrix comes from: its name, and the numbers that made it."""
 
     name: str = eqx.field(static=True)
-    numbers: dict[str, Float[np.ndarray, "*layers"]]
+    numbers: dict[str, Float[Any, "*layers"]]
 
 
 class Semiseparable(AttentionLayer):
@@ -29,10 +31,10 @@ class Semiseparable(AttentionLayer):
     Shapes: ``diagonal (T,)``, ``left``, ``right`` ``(rank, T)``, ``log_decay (rank,)``.
     """
 
-    diagonal: Float[np.ndarray, "*layers T"]
-    left: Float[np.ndarray, "*layers rank T"]
-    right: Float[np.ndarray, "*layers rank T"]
-    log_decay: Float[np.ndarray, "*layers rank"]
+    diagonal: Float[Any, "*layers T"]
+    left: Float[Any, "*layers rank T"]
+    right: Float[Any, "*layers rank T"]
+    log_decay: Float[Any, "*layers rank"]
     origin: Origin
 
     @property
@@ -53,13 +55,13 @@ class Semiseparable(AttentionLayer):
         """``A x`` along the last axis, by prefix sums."""
         diagonal, *terms = self._terms(x)
         below = (left * decayed_prefix(right * x, decay) for left, right, decay in terms)
-        return sum(below, start=diagonal * x)
+        return reduce(add, below, diagonal * x)
 
     def act_transposed(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """``Aᵀ x`` along the last axis, by suffix sums."""
         diagonal, *terms = self._terms(x)
         above = (right * decayed_suffix(left * x, decay) for left, right, decay in terms)
-        return sum(above, start=diagonal * x)
+        return reduce(add, above, diagonal * x)
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``."""

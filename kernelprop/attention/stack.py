@@ -25,9 +25,7 @@ class AttentionStack(eqx.Module):
     def __check_init__(self) -> None:
         depths = {np.shape(leaf)[0] if np.ndim(leaf) else None for leaf in jax.tree.leaves(self.layers)}
         if len(depths) != 1 or None in depths:
-            raise ValueError(
-                f"attention stack: the layers' arrays have different depths {sorted(map(str, depths))}"
-            )
+            raise ValueError(f"attention stack: the layers' arrays have different depths {sorted(map(str, depths))}")
 
     @property
     def depth(self) -> int:
@@ -70,9 +68,7 @@ class AttentionStack(eqx.Module):
 
     def conjugate_transposed(self, kernel: Any) -> Any:
         """``A_lᵀ S A_l``, averaged over heads, for every layer: ``(L, T, T)``."""
-        return _by_layer(
-            lambda layer, s: layer.conjugate_transposed(s), self.layers, operand(kernel, self.length)
-        )
+        return _by_layer(lambda layer, s: layer.conjugate_transposed(s), self.layers, operand(kernel, self.length))
 
     def as_matrix(self) -> np.ndarray:
         """All matrices, float64, ``(L, T, T)`` or ``(L, H, T, T)``."""

@@ -15,7 +15,12 @@ from kernelprop.attention.semiseparable import Origin, Semiseparable
 class Uniform(AttentionLayer):
     """``A = 11ᵀ/T``: every position attends to all alike."""
 
-    length: int = eqx.field(static=True)
+    positions: int = eqx.field(static=True)
+
+    @property
+    def length(self) -> int:
+        """The number of positions ``T``."""
+        return self.positions
 
     @property
     def heads(self) -> None:

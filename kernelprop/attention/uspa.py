@@ -1,5 +1,6 @@
 """U-SPA: causal attention that takes one uniform-correlation kernel to the next (He et al. 2023, section 4)."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def uspa(
         _refuse_falling(schedule, length)
     if not causal:
         return _symmetric(schedule, length)
-    return AttentionStack(stacked([_layer(length, *pair) for pair in zip(schedule, schedule[1:], strict=False)]))
+    return AttentionStack(stacked([_layer(length, *pair) for pair in itertools.pairwise(schedule)]))
 
 
 def _refuse_falling(rhos: np.ndarray, length: int) -> None:
@@ -101,7 +102,7 @@ def _layer(length: int, before: float, after: float) -> Semiseparable:
         left=np.stack([np.ones(length), drop]),
         right=np.stack([last, np.ones(length)]),
         log_decay=np.zeros(2),
-        origin=Origin("uspa", {"rho_before": np.float64(before), "rho_after": np.float64(after)}),
+        origin=Origin("uspa", {"rho_before": np.asarray(before), "rho_after": np.asarray(after)}),
     )
 
 

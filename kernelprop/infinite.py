@@ -1,0 +1,178 @@
+"""The infinite-width engine: kernels forward through the depth of a network, one scan."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from kernelprop import door, observables, trust
+from kernelprop.architecture import Transformer
+from kernelprop.attention.stack import AttentionStack
+from kernelprop.kept_depths import KeptDepths, kept_depths
+from kernelprop.layers import block
+from kernelprop.precision import float_dtype, in_double
+from kernelprop.results import Evolution
+from kernelprop.split_kernel import SplitKernel, split
+
+Keep = Literal["all", "last"] | int | Sequence[int]
+
+
+def propagate(
+    model: Transformer,
+    kernel0: Any,
+    keep: Keep = "all",
+    observables: Literal["moments", "all"] = "moments",
+    *,
+    dtype: Any = "float64",
+) -> Evolution:
+    """Follow the kernel matrix through all layers at infinite width.
+
+    ``Σ_l = α² Σ_{l−1} + β² mean_h A_h Σ_{l−1} A_hᵀ``, the attention sublayer of each block (theory: forward
+    recursion). One scan over depth; the common and the centred part of the kernel are carried apart, so that the
+    rank residual of a collapsing network stays right far below rounding.
+
+    Args:
+        model: the network.
+        kernel0: the input kernel ``Σ_0``, ``(T, T)``, or a batch of them, ``(…, T, T)``.
+        keep: the depths whose kernels are returned: ``"all"``, ``"last"``, or depths among ``0…L``.
+        observables: ``"moments"`` (``O(T²)`` a depth), or ``"all"`` with the spectral ones and the attention's
+            entropy (eigenvalues cost more than the layer).
+        dtype: float64, or float32 on request.
+
+    Returns:
+        An `Evolution` of numpy arrays of that dtype.
+
+    Raises:
+        ValueError: for a kernel that is none, shapes that don't fit, or kernels that don't fit in memory.
+
+    >>> import kernelprop as kp
+    >>> evolution = kp.propagate(kp.Transformer(kp.uniform(4), depth=2), kp.kernels.identity(4))
+    >>> evolution.mean_correlation
+    array([0., 1., 1.])
+    """
+    if observables not in ("moments", "all"):
+        raise ValueError(f"observables: {observables!r} is unknown; use 'moments' or 'all'")
+    kernel0 = checked_input(model, kernel0)
+    dtype = float_dtype(dtype)
+    batch = kernel0.shape[:-2]
+    kept = kept_depths(keep, model.depth, model.length, int(np.prod(batch)) * dtype.itemsize)
+    flat = kernel0.reshape(-1, *kernel0.shape[-2:]).astype(dtype)
+    kernels, numbers = _evolve(model, flat, kept, observables == "all", dtype)
+    shaped = {name: value.reshape(*batch, *value.shape[1:]) for name, value in numbers.items()}
+    return _evolution(model, kept.depths, kernels.reshape(*batch, *kernels.shape[1:]), shaped, kernel0)
+
+
+def checked_input(model: Transformer, kernel0: Any) -> np.ndarray:
+    """Check an input kernel at the door, unless `kernelprop.kernels` made it, and that it fits the network."""
+    kernel = kernel0 if trust.is_certified(kernel0) else door.kernel(kernel0, "kernel0")
+    if kernel.shape[-1] != model.length:
+        raise ValueError(f"kernel0: {kernel.shape[-1]} positions, but the attention has {model.length}")
+    return kernel
+
+
+@in_double
+def _evolve(
+    model: Transformer, kernels: np.ndarray, kept: KeptDepths, spectral: bool, dtype: np.dtype
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Run the scan for a flat batch of kernels in the given dtype."""
+    model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
+    slots = (jnp.asarray(kept.slots), jnp.asarray(kept.written))
+    if len(kernels) == 1:  # A batch axis of one would cost matrix products their fast path.
+        out = _scan(model, jnp.asarray(kernels[0]), slots, len(kept.depths), kept.last_only, spectral)
+        return jax.tree.map(lambda leaf: leaf[None], jax.tree.map(np.asarray, out))
+    return jax.vmap(lambda k: _scan(model, k, slots, len(kept.depths), kept.last_only, spectral))(jnp.asarray(kernels))
+
+
+@partial(jax.jit, static_argnums=(3, 4, 5))
+def _scan(
+    model: Transformer,
+    kernel0: Float[Array, "T T"],
+    slots: tuple[Array, Array],
+    count: int,
+    last_only: bool,
+    spectral: bool,
+) -> tuple[Float[Array, "n T T"], dict[str, Array]]:
+    state = split(kernel0)
+    buffer = jnp.zeros((0 if last_only else count, *kernel0.shape), kernel0.dtype)
+    buffer = _keep(buffer, state, slots[0][0], slots[1][0])
+
+    def layer(carry: tuple[SplitKernel, Array], step: tuple) -> tuple:
+        state, buffer = carry
+        layered, slot, written = step
+        state = block.forward(model.block(layered), state)
+        return (state, _keep(buffer, state, slot, written)), _numbers(state, spectral)
+
+    first = _numbers(state, spectral)
+    steps = (model.layered(), slots[0][1:], slots[1][1:])
+    (state, buffer), rest = lax.scan(layer, (state, buffer), steps, length=model.depth)
+    numbers = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+    return (state.join()[None] if last_only else buffer), numbers
+
+
+def _keep(buffer: Array, state: SplitKernel, slot: Array, written: Array) -> Array:
+    """Write the kernel into its slot; one that isn't kept leaves the slot as it was."""
+    if not buffer.shape[0]:
+        return buffer
+    kernel = jnp.where(written, state.join(), buffer[slot])
+    return buffer.at[slot].set(kernel)
+
+
+def _numbers(state: SplitKernel, spectral: bool) -> dict[str, Array]:
+    """The observables of one depth."""
+    numbers = {
+        "diagonal": state.diagonal(),
+        "mean_correlation": state.mean_correlation(),
+        "rank_residual": state.rank_residual(),
+        "participation_ratio": state.participation_ratio(),
+    }
+    if not spectral:
+        return numbers
+    values = observables.eigenvalues(state.join())
+    return numbers | {
+        "eigenvalues": values,
+        "effective_rank": observables.entropy_rank(values),
+        "stable_rank": observables.sum_over_maximum(values),
+        "eigenvalue_gap": observables.first_over_second(values),
+    }
+
+
+def _evolution(
+    model: Transformer,
+    depths: np.ndarray,
+    kernels: np.ndarray,
+    numbers: dict[str, np.ndarray],
+    kernel0: np.ndarray,
+) -> Evolution:
+    """Put the arrays and their flags together."""
+    residual = numbers["rank_residual"]
+    healthy = (numbers["diagonal"] > 0) & np.isfinite(numbers["diagonal"])
+    untested = kernel0.shape[-1] > door.EIGENVALUE_TEST_LIMIT and not trust.is_certified(kernel0)
+    notes = (f"eigenvalues of the input not tested: T > {door.EIGENVALUE_TEST_LIMIT}",) if untested else ()
+    return Evolution(
+        depth=depths,
+        kernels=kernels,
+        **numbers,
+        undefined=np.asarray(~healthy.all(-1)),
+        below_floor=residual <= _floor(model, residual.dtype),
+        attention_entropy=_entropy(model) if "eigenvalues" in numbers else None,
+        description=model,
+        notes=notes,
+    )
+
+
+def _floor(model: Transformer, dtype: np.dtype) -> float:
+    """The rank residual that rounding alone makes: the centred part is carried, so it is of the order of eps."""
+    return 16 * float(np.finfo(dtype).eps)
+
+
+def _entropy(model: Transformer) -> np.ndarray | None:
+    """The mean entropy of every layer's attention rows, ``(L,)``; None where an entry is negative."""
+    layers = list(model.attention) if isinstance(model.attention, AttentionStack) else [model.attention]
+    matrices = (layer.as_matrix() for layer in layers)
+    entropies = [np.mean(observables.mean_attention_entropy(m)) if (m >= 0).all() else np.nan for m in matrices]
+    return np.broadcast_to(entropies, (model.depth,)).copy()
