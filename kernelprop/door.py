@@ -10,8 +10,6 @@ import numpy as np
 
 from kernelprop.precision import FLOATS
 
-# A few ulp: what forming a kernel in floating point can add to a symmetric, |c| <= 1 matrix.
-ROUNDING = 16 * np.finfo(np.float64).eps
 EIGENVALUE_TEST_LIMIT = 4096
 
 
@@ -88,8 +86,16 @@ def kernel(value: Any, name: str = "kernel", *, eigenvalue_test: bool = True) ->
     return array
 
 
+def kernel_rounding(dtype: Any, length: int) -> float:
+    """Return what floating point adds to a symmetric matrix with ``|c| <= 1``, relative: ``16 sqrt(T) eps``.
+
+    Entries are sums of ``T`` products; a hundred layers ``S <- A S A'`` by hand stay within half of it.
+    """
+    return 16 * float(np.sqrt(length)) * float(np.finfo(dtype).eps)
+
+
 def _one_kernel(matrix: np.ndarray, name: str, eigenvalue_test: bool) -> None:
-    rounding = 16 * np.finfo(matrix.dtype).eps
+    rounding = kernel_rounding(matrix.dtype, len(matrix))
     matrix = matrix.astype(np.float64, copy=False)
     diagonal = np.diagonal(matrix)
     if diagonal.min() < 0:
@@ -117,6 +123,7 @@ def _one_kernel(matrix: np.ndarray, name: str, eigenvalue_test: bool) -> None:
 
 
 def _no_negative_eigenvalue(matrix: np.ndarray, name: str, rounding: float) -> None:
+    # Eigenvalues feel all T² entries at once.
     tolerance = rounding * len(matrix) * max(float(np.diagonal(matrix).max()), 0.0)
     shifted = matrix + tolerance * np.eye(len(matrix))
     try:

@@ -124,12 +124,7 @@ def _keep(buffer: Array, state: SplitKernel, slot: Array, written: Array) -> Arr
 
 def _numbers(state: SplitKernel, spectral: bool) -> dict[str, Array]:
     """The observables of one depth."""
-    numbers = {
-        "diagonal": state.diagonal(),
-        "mean_correlation": state.mean_correlation(),
-        "rank_residual": state.rank_residual(),
-        "participation_ratio": state.participation_ratio(),
-    }
+    numbers = state.moments()
     if not spectral:
         return numbers
     values = observables.eigenvalues(state.join())

@@ -1,78 +1,108 @@
-"""A kernel as its common part plus its centred part, so that collapse stays meaningful below rounding.
+"""A kernel as its common part plus the rest, so that collapse stays meaningful below rounding.
 
-``Σ = s 11ᵀ + 1vᵀ + v1ᵀ + Σ_c`` with ``Σ_c = CΣC``, ``C = I − 11ᵀ/T``, and ``v`` of mean zero. Rank collapse is
-``Σ_c → 0`` while ``s`` stays: kept apart, the first is not lost in the rounding of the second (theory: attention
-with random logits; observables). The three parts are orthogonal in the Frobenius product.
+``Σ = s 11ᵀ + 1vᵀ + v1ᵀ + R``. Rank collapse is ``CΣC → 0``, ``C = I − 11ᵀ/T``, while ``s`` stays; with
+``R = CΣC`` kept apart, the first is not lost in the rounding of the second (theory: attention with random
+logits; observables). Where the positions' norms are far apart there is no collapse, and taking a common part
+off would cost the small ones their digits (a zero token its zero): then ``s = v = 0`` and ``R = Σ``.
 """
 
 from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax import lax
+from jaxtyping import Array, Bool, Float
+
+# Below this ratio of squared norms a common part would eat the digits of the smallest position.
+SMALLEST_RATIO = 1 / 16
 
 
 class SplitKernel(eqx.Module):
-    """The common part ``s``, the cross part ``v (T,)`` and the centred part ``Σ_c (T, T)`` of a kernel."""
+    """The common part ``s``, the cross part ``v (T,)`` and the rest ``R (T, T)`` of a kernel."""
 
     common: Float[Array, ""]
     cross: Float[Array, "T"]
-    centred: Float[Array, "T T"]
+    rest: Float[Array, "T T"]
 
     def join(self) -> Float[Array, "T T"]:
         """The kernel matrix itself."""
         edge = self.cross + self.common / 2
-        return self.centred + (edge[:, None] + edge[None, :])
+        return self.rest + (edge[:, None] + edge[None, :])
 
     def diagonal(self) -> Float[Array, "T"]:
         """``q_i = Σ_ii``."""
-        return self.common + 2 * self.cross + jnp.diagonal(self.centred)
-
-    def trace(self) -> Float[Array, ""]:
-        """``tr Σ``."""
-        return self.cross.shape[0] * self.common + jnp.trace(self.centred)
+        return self.common + 2 * self.cross + jnp.diagonal(self.rest)
 
     def scaled(self, factor: Float[Array, ""]) -> Self:
         """``factor · Σ``."""
-        return type(self)(factor * self.common, factor * self.cross, factor * self.centred)
+        return type(self)(factor * self.common, factor * self.cross, factor * self.rest)
 
     def plus(self, other: "SplitKernel") -> Self:
         """The sum of two kernels, of independent zero-mean summands."""
-        return type(self)(self.common + other.common, self.cross + other.cross, self.centred + other.centred)
+        return type(self)(self.common + other.common, self.cross + other.cross, self.rest + other.rest)
 
-    def rank_residual(self) -> Float[Array, ""]:
-        """``sqrt(tr(CΣC) / tr Σ)``; NaN for a zero kernel.
+    def moments(self) -> dict[str, Float[Array, "*positions"]]:
+        """The observables that need no eigenvalues, each accurate however far the kernel has collapsed.
 
-        A trace that rounding has pushed below zero is zero: it lies under the floor, which results flag.
+        ``diagonal``; ``mean_correlation``, the mean of ``c_ij`` over ``i ≠ j``; ``rank_residual``,
+        ``sqrt(tr(CΣC) / tr Σ)``; ``participation_ratio``, ``(tr Σ)² / ‖Σ‖_F²``. What is undefined is NaN.
         """
-        return jnp.sqrt(jnp.maximum(jnp.trace(self.centred), 0.0) / self.trace())
-
-    def participation_ratio(self) -> Float[Array, ""]:
-        """``(tr Σ)² / ‖Σ‖_F²``; NaN for a zero kernel."""
         length = self.cross.shape[0]
+        diagonal = self.diagonal()
+        trace = jnp.sum(diagonal)
+        row_sums = _product(self.rest, jnp.ones_like(diagonal))
+        # The cross part has mean zero and C removes it, so only R's own mean is left to take off.
+        apart = jnp.trace(self.rest) + 2 * jnp.sum(self.cross) - jnp.sum(row_sums) / length
         squared_norm = (
-            (length * self.common) ** 2 + 2 * length * jnp.sum(self.cross**2) + jnp.sum(self.centred * self.centred)
+            (length * self.common) ** 2
+            + 2 * length * jnp.sum(self.cross**2)
+            + jnp.vdot(self.rest, self.rest, precision=lax.Precision.HIGHEST)
+            + 2 * (self.common * jnp.sum(row_sums) + 2 * jnp.vdot(self.cross, row_sums))
         )
-        return self.trace() ** 2 / squared_norm
+        return {
+            "diagonal": diagonal,
+            "mean_correlation": self._mean_correlation(diagonal),
+            # Rounding can push a vanishing share below zero: it lies under the floor, which results flag.
+            "rank_residual": jnp.sqrt(jnp.maximum(apart, 0.0) / trace),
+            "participation_ratio": trace**2 / squared_norm,
+        }
 
-    def mean_correlation(self) -> Float[Array, ""]:
-        """The mean of ``c_ij`` over ``i ≠ j``; NaN where a token is zero or there is only one."""
-        length = self.cross.shape[0]
-        weight = 1 / jnp.sqrt(self.diagonal())
+    def _mean_correlation(self, diagonal: Array) -> Array:
+        length = diagonal.shape[0]
+        if length == 1:
+            return jnp.full_like(self.common, jnp.nan)
+        weight = 1 / jnp.sqrt(diagonal)
         total = jnp.sum(weight)
         # uᵀΣu with u = 1/√q sums all correlations, the T ones of the diagonal included.
-        summed = self.common * total**2 + 2 * total * jnp.sum(weight * self.cross)
-        summed += jnp.sum(weight * jnp.sum(self.centred * weight[None, :], axis=1))
-        return (summed - length) / (length * (length - 1)) if length > 1 else jnp.full_like(total, jnp.nan)
+        summed = self.common * total**2 + 2 * total * jnp.vdot(weight, self.cross)
+        summed += jnp.vdot(weight, _product(self.rest, weight))
+        return (summed - length) / (length * (length - 1))
 
 
 def split(kernel: Float[Array, "T T"]) -> SplitKernel:
-    """Split a symmetric kernel matrix into its three parts.
+    """Split a symmetric kernel matrix.
 
-    The centred part comes from differences of rows and columns, never from ``tr Σ − 1ᵀΣ1/T``, so that what it
-    loses is the rounding of the entries alone.
+    The rest comes from differences of rows and columns, never from ``tr Σ − 1ᵀΣ1/T``, so that what it loses is
+    the rounding of the entries alone.
     """
-    means = jnp.mean(kernel, axis=1)
+    common, cross, edge = common_part(kernel, comparable(jnp.diagonal(kernel)))
+    return SplitKernel(common, cross, kernel - edge[:, None] - edge[None, :])
+
+
+def comparable(diagonal: Float[Array, "T"]) -> Bool[Array, ""]:
+    """Whether the positions' norms are close enough together for a common part to be taken off."""
+    return jnp.min(diagonal) >= SMALLEST_RATIO * jnp.max(diagonal)
+
+
+def common_part(
+    kernel: Float[Array, "T T"], wanted: Bool[Array, ""]
+) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "T"]]:
+    """``s``, ``v`` and the edge ``v + s/2`` that centring takes off rows and columns; zeros if not wanted."""
+    means = jnp.where(wanted, jnp.mean(kernel, axis=0), 0.0)
     common = jnp.mean(means)
     cross = means - common
-    return SplitKernel(common, cross, kernel - means[:, None] - cross[None, :])
+    return common, cross, cross + common / 2
+
+
+def _product(matrix: Array, vector: Array) -> Array:
+    return jnp.matmul(matrix, vector, precision=lax.Precision.HIGHEST)

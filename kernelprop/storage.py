@@ -97,7 +97,7 @@ def _write(stream: BinaryIO, metadata: str, arrays: Mapping[str, np.ndarray]) ->
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    with np.load(path, allow_pickle=False) as file:
+    with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
         metadata = json.loads(file[METADATA])
         if metadata["format"] != FORMAT or "content" not in metadata or "version" not in metadata:
             raise ValueError("foreign file")

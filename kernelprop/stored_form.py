@@ -102,11 +102,11 @@ class Encoder:
 
     @_encode.register(tuple)
     def _(self, value: tuple, path: str) -> Any:
-        return {"tuple": [self.encode(item, f"{path}/{i}") for i, item in enumerate(value)]}
+        return {"tuple": [self.encode(item, _join(path, i)) for i, item in enumerate(value)]}
 
     @_encode.register(list)
     def _(self, value: list, path: str) -> Any:
-        return [self.encode(item, f"{path}/{i}") for i, item in enumerate(value)]
+        return [self.encode(item, _join(path, i)) for i, item in enumerate(value)]
 
     @_encode.register(dict)
     @_encode.register(MappingProxyType)
@@ -115,7 +115,7 @@ class Encoder:
             if not isinstance(key, str):
                 raise ValueError(f"{path}: key {key!r} can't be stored; keys must be strings")
         tag = "dict" if isinstance(value, dict) else "mapping"
-        return {tag: {key: self.encode(item, f"{path}/{key}") for key, item in value.items()}}
+        return {tag: {key: self.encode(item, _join(path, key)) for key, item in value.items()}}
 
     def _object(self, value: Any, path: str) -> Any:
         name = _name(type(value))
@@ -125,7 +125,7 @@ class Encoder:
             raise ValueError(f"{path or 'value'}: {name} can't be stored; declare its class with storable")
         fields = dataclasses.fields(value)
         parts = {
-            field.name: self.encode(getattr(value, field.name), f"{path}/{field.name}".lstrip("/"))
+            field.name: self.encode(getattr(value, field.name), _join(path, field.name))
             for field in fields
             if hasattr(value, field.name)
         }
@@ -222,6 +222,10 @@ def _portable(value: Any, path: str) -> np.ndarray:
         # bfloat16 and the 8-bit floats: numpy would write them as raw bytes of no type.
         return array.astype(np.float32)
     raise ValueError(f"{path}: an array of {array.dtype} can't be stored")
+
+
+def _join(path: str, key: object) -> str:
+    return f"{path}/{key}" if path else str(key)
 
 
 def _name(value: Any) -> str:

@@ -11,9 +11,12 @@ _CERTIFIED: "weakref.WeakValueDictionary[int, np.ndarray]" = weakref.WeakValueDi
 def certify(array: np.ndarray) -> np.ndarray:
     """Make an array read-only and remember this very object as a valid kernel.
 
+    A view is copied first: its base could still be written to.
+
     >>> is_certified(certify(np.eye(2)))
     True
     """
+    array = array if array.flags.owndata else array.copy()
     array.flags.writeable = False
     _CERTIFIED[id(array)] = array
     return array
@@ -25,4 +28,5 @@ def is_certified(array: Any) -> bool:
     >>> is_certified(2 * certify(np.eye(2)))
     False
     """
-    return _CERTIFIED.get(id(array)) is array and not array.flags.writeable
+    known = _CERTIFIED.get(id(array))
+    return known is not None and known is array and not known.flags.writeable

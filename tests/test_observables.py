@@ -60,7 +60,7 @@ def test_numpy_is_answered_in_its_own_precision(function):
         answer = function(gram(0).astype(dtype))
         assert isinstance(answer, np.ndarray)
         assert answer.dtype == dtype
-    assert function(np.eye(3, dtype=int)).dtype == np.float64
+    assert function(np.eye(5, dtype=int)).dtype == np.float64
 
 
 @scalars
@@ -69,17 +69,17 @@ def test_traceable_in_a_scan(function):
     with jax.enable_x64(True):
         _, scanned = jax.lax.scan(lambda carry, s: (carry, function(s)), 0, jnp.asarray(batch))
         assert isinstance(scanned, jax.Array)
-        np.testing.assert_allclose(np.asarray(scanned), function(batch), rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(scanned), [function(kernel) for kernel in batch], rtol=1e-12)
 
 
 @scalars
 def test_ranks_and_correlations_of_the_zero_kernel_are_undefined_case_52(function):
-    value = function(np.zeros((3, 3)))
+    value = function(np.zeros((5, 5)))
     if function in (obs.diagonal_mean, obs.diagonal_minimum, obs.diagonal_maximum):
         assert value == 0
     else:
         assert np.isnan(value)
-    assert obs.undefined_tokens(np.zeros((3, 3))).all()
+    assert obs.undefined_tokens(np.zeros((5, 5))).all()
 
 
 RANKS = [
@@ -95,9 +95,9 @@ RANKS = [
 
 @pytest.mark.parametrize("function", RANKS, ids=lambda f: f.__name__)
 def test_one_direction_has_rank_exactly_one_case_52(function):
-    assert function(np.diag([1.0, 0.0, 0.0])) == 1
+    assert function(np.diag([1.0, 0.0, 0.0, 0.0, 0.0])) == 1
     # Not diagonal: eigenvalues that are 0 only to within rounding must not count.
-    np.testing.assert_allclose(function(np.ones((4, 4))), 1, rtol=1e-12)
+    np.testing.assert_allclose(function(np.ones((5, 5))), 1, rtol=1e-12)
 
 
 def test_which_rank_case_51():
@@ -161,7 +161,7 @@ def test_correlation_above_one_is_refused_case_26():
     with pytest.raises(ValueError, match=r"positions 0 and 1: entry 26\.1 exceeds sqrt\(q_0 q_1\) = 26"):
         obs.correlation([[26.0, 26.1], [26.1, 26.0]])
     # Inside a trace nothing can be refused, and nothing is clipped.
-    assert obs.correlation(jnp.asarray([[26.0, 26.1], [26.1, 26.0]]))[0, 1] > 1.003
+    assert jax.jit(obs.correlation)(jnp.asarray([[26.0, 26.1], [26.1, 26.0]]))[0, 1] > 1.003
 
 
 def test_correlation_close_to_one_keeps_its_digits_case_60():
@@ -201,7 +201,7 @@ def test_mean_correlation_by_hand():
     assert obs.diagonal_mean(kernel) == 1.75
 
 
-@given(st.floats(-0.49, 1.0), st.integers(2, 12))
+@given(st.floats(-0.49, 1.0), st.sampled_from([2, 3, 12]))
 def test_equicorrelated_closed_forms(rho, length):
     rho = max(rho, -0.99 / (length - 1))
     kernel = equicorrelated(length, rho)
@@ -268,7 +268,7 @@ def test_attention_entropy_without_a_distribution_is_undefined():
 
 
 def test_attention_entropy_has_a_finite_slope_at_masked_keys_case_56():
-    slope = jax.grad(lambda a: obs.attention_entropy(a).sum())(jnp.tril(jnp.ones((4, 4))))
+    slope = jax.jit(jax.grad(lambda a: obs.attention_entropy(a).sum()))(jnp.tril(jnp.ones((4, 4))))
     assert np.isfinite(slope).all()
 
 
@@ -289,7 +289,7 @@ def test_collapse_below_rounding_case_57():
     assert obs.rank_residual(1 / 4 + 1e-18 * np.eye(4)) < obs.rank_residual_floor("float64")
 
 
-@given(st.integers(2, 40), st.floats(0.01, 100))
+@given(st.sampled_from([2, 3, 17, 40]), st.floats(0.01, 100))
 def test_equal_rows_stay_below_the_floor(length, scale):
     for dtype in (np.float32, np.float64):
         kernel = np.full((length, length), scale, dtype)
@@ -311,13 +311,13 @@ def test_rank_residual_at_equal_rows_is_zero_with_slope_zero_case_38():
         return obs.rank_residual(x @ x.T / x.shape[1])
 
     equal = jnp.ones((3, 4))
-    assert residual(equal) == 0
-    np.testing.assert_array_equal(jax.grad(residual)(equal), np.zeros((3, 4)))
+    assert jax.jit(residual)(equal) == 0
+    np.testing.assert_array_equal(jax.jit(jax.grad(residual))(equal), np.zeros((3, 4)))
 
 
 @scalars
 def test_slopes_are_finite_at_the_identity(function):
-    slope = jax.grad(lambda s: function(s).sum())(jnp.eye(4))
+    slope = jax.jit(jax.grad(lambda s: function(s).sum()))(jnp.eye(4))
     assert np.isfinite(slope).all()
 
 
@@ -326,7 +326,7 @@ def test_slope_of_the_mean_correlation_at_correlation_one():
         kernel = jnp.stack([jnp.stack([jnp.ones(()), c]), jnp.stack([c, jnp.ones(())])])
         return obs.mean_correlation(kernel)
 
-    assert jax.grad(mean)(1.0) == 1
+    assert jax.jit(jax.grad(mean))(1.0) == 1
 
 
 def test_what_is_no_kernel_is_refused():

@@ -49,6 +49,10 @@ class BlockDiagonal(AttentionLayer):
         """``Aᵀ S A`` of a symmetric ``S``, blocks between different sequences included."""
         return sandwich_by_action(self.act_transposed, kernel)
 
+    def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
+        """None: with a share of the identity the structure is another."""
+        return None
+
     def matrix(self) -> np.ndarray:
         """The block-diagonal matrix."""
         return np.kron(np.eye(self.copies), self.inner.matrix())

@@ -21,15 +21,15 @@ def decayed_prefix(x: Float[Array, "*batch T"], log_decay: Float[Array, ""]) -> 
         return jnp.zeros_like(x)
     if length == 2:
         return jnp.concatenate([jnp.zeros_like(x[..., :1]), x[..., :1]], axis=-1)
-    block = min(math.isqrt(length - 1) + 1, LARGEST_BLOCK)
+    block = block_length(length)
     blocks = -(-length // block)
     padding = [(0, 0)] * (x.ndim - 1) + [(0, blocks * block - length)]
     pieces = jnp.pad(x, padding).reshape(*x.shape[:-1], blocks, block)
-    powers = _powers(log_decay, block)
-    inside = _product(pieces, _strictly_triangular(powers))
-    handed_on = jnp.squeeze(_product(pieces, powers[::-1][:, None]), -1)
+    power = powers(log_decay, block)
+    inside = _product(pieces, strictly_triangular(power))
+    handed_on = jnp.squeeze(_product(pieces, power[::-1][:, None]), -1)
     carried = decayed_prefix(handed_on, block * log_decay)
-    total = inside + carried[..., None] * powers.reshape((1,) * (inside.ndim - 1) + (block,))
+    total = inside + carried[..., None] * power.reshape((1,) * (inside.ndim - 1) + (block,))
     return total.reshape(*x.shape[:-1], blocks * block)[..., :length]
 
 
@@ -38,17 +38,22 @@ def decayed_suffix(x: Float[Array, "*batch T"], log_decay: Float[Array, ""]) -> 
     return jnp.flip(decayed_prefix(jnp.flip(x, -1), log_decay), -1)
 
 
-def _powers(log_decay: Array, count: int) -> Array:
+def block_length(length: int) -> int:
+    """About √T, so that a block is small against the whole and there are few; at most `LARGEST_BLOCK`."""
+    return min(math.isqrt(length - 1) + 1, LARGEST_BLOCK)
+
+
+def powers(log_decay: Float[Array, ""], count: int) -> Float[Array, "count"]:
     """``decay^n`` for n = 0 … count − 1; decay⁰ = 1 also for a decay of zero."""
     exponents = jnp.arange(count, dtype=log_decay.dtype)
     return jnp.where(exponents == 0, 1.0, jnp.exp(exponents * jnp.where(exponents == 0, 0.0, log_decay)))
 
 
-def _strictly_triangular(powers: Array) -> Array:
+def strictly_triangular(power: Float[Array, "count"]) -> Float[Array, "count count"]:
     """``M[j, i] = decay^{i−1−j}`` for ``j < i``, zero elsewhere."""
-    count = powers.shape[0]
+    count = power.shape[0]
     lag = jnp.arange(count)[None, :] - jnp.arange(count)[:, None] - 1
-    return jnp.where(lag >= 0, powers[jnp.maximum(lag, 0)], 0.0)
+    return jnp.where(lag >= 0, power[jnp.maximum(lag, 0)], 0.0)
 
 
 def _product(x: Array, matrix: Array) -> Array:

@@ -52,6 +52,10 @@ class Dense(AttentionLayer):
         matrix = jnp.asarray(self.entries, kernel.dtype)
         return _product(_product(matrix.T, kernel), matrix)
 
+    def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> Self:
+        """``αI + βA``, as a matrix."""
+        return type(self)(alpha * jnp.eye(self.length, dtype=jnp.asarray(beta).dtype) + beta * self.entries, None)
+
     def matrix(self) -> np.ndarray:
         """The given entries, in float64."""
         return np.asarray(self.entries, np.float64)

@@ -46,6 +46,10 @@ class Identity(AttentionLayer):
         """``S``."""
         return kernel
 
+    def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
+        """None: with a share of the identity the structure is another."""
+        return None
+
     def matrix(self) -> np.ndarray:
         """The identity matrix."""
         return np.eye(self.length)

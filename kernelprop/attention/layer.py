@@ -50,6 +50,10 @@ class AttentionLayer(eqx.Module):
         """``Aᵀ S A`` of a symmetric ``S``, for a layer without a head axis."""
 
     @abstractmethod
+    def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> "AttentionLayer | None":
+        """``αI + βA`` as a layer of this structure, None if it has another (for a layer without a head axis)."""
+
+    @abstractmethod
     def matrix(self) -> np.ndarray:
         """The entries, float64, ``(T, T)`` or ``(H, T, T)``, written from their formula."""
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from kernelprop import door
 from kernelprop.attention.dense import dense
-from kernelprop.attention.layer import AttentionLayer, sandwich_by_action
+from kernelprop.attention.layer import AttentionLayer
 from kernelprop.attention.softmax_form import log_entries
 from kernelprop.attention.stack import AttentionOperator, AttentionStack
 
@@ -45,21 +45,36 @@ class Mixture(AttentionLayer):
 
     def act(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """``αx + βAx`` along the last axis."""
-        alpha, beta = jnp.asarray(self.alpha, x.dtype), jnp.asarray(self.beta, x.dtype)
+        alpha, beta = self._weights(x)
         return alpha * x + beta * self.inner.act(x)
 
     def act_transposed(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """``αx + βAᵀx`` along the last axis."""
-        alpha, beta = jnp.asarray(self.alpha, x.dtype), jnp.asarray(self.beta, x.dtype)
+        alpha, beta = self._weights(x)
         return alpha * x + beta * self.inner.act_transposed(x)
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``(αI + βA) S (αI + βA)ᵀ`` of a symmetric ``S``."""
-        return sandwich_by_action(self.act, kernel)
+        alpha, beta = self._weights(kernel)
+        mixed = self.inner.mixed(alpha, beta)
+        if mixed is not None:
+            return mixed.sandwich(kernel)
+        return _by_parts(alpha, beta, self.inner.act(kernel), kernel, self.inner.sandwich(kernel))
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``(αI + βA)ᵀ S (αI + βA)`` of a symmetric ``S``."""
-        return sandwich_by_action(self.act_transposed, kernel)
+        alpha, beta = self._weights(kernel)
+        mixed = self.inner.mixed(alpha, beta)
+        if mixed is not None:
+            return mixed.sandwich_transposed(kernel)
+        return _by_parts(alpha, beta, self.inner.act_transposed(kernel), kernel, self.inner.sandwich_transposed(kernel))
+
+    def _weights(self, x: Array) -> tuple[Array, Array]:
+        return jnp.asarray(self.alpha, x.dtype), jnp.asarray(self.beta, x.dtype)
+
+    def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
+        """None: with a share of the identity the structure is another."""
+        return None
 
     def matrix(self) -> np.ndarray:
         """The entries of ``αI + βA``."""
@@ -68,6 +83,11 @@ class Mixture(AttentionLayer):
     def log_matrix(self) -> np.ndarray:
         """The logarithm of the entries."""
         return log_entries(self.matrix())
+
+
+def _by_parts(alpha: Array, beta: Array, acted: Array, kernel: Array, sandwich: Array) -> Float[Array, "T T"]:
+    """``α²S + αβ(SAᵀ + AS) + β² ASAᵀ``."""
+    return alpha**2 * kernel + alpha * beta * (acted + acted.T) + beta**2 * sandwich
 
 
 def mix(attention: Any, alpha: Any, beta: Any) -> Mixture | AttentionStack:

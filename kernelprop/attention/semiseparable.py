@@ -1,5 +1,6 @@
 """Lower-triangular attention whose strictly lower part has low rank: E-SPA, U-SPA, the causal mean."""
 
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any, Self
@@ -11,7 +12,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from kernelprop.attention.decayed_prefix import decayed_prefix, decayed_suffix
-from kernelprop.attention.layer import AttentionLayer, sandwich_by_action
+from kernelprop.attention.layer import AttentionLayer
+from kernelprop.attention.row_blocks import (
+    RowBlocks,
+    row_blocks,
+    sandwich_by_blocks,
+    sandwich_by_blocks_transposed,
+)
 from kernelprop.attention.softmax_form import log_entries
 
 
@@ -65,11 +72,15 @@ class Semiseparable(AttentionLayer):
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``."""
-        return sandwich_by_action(self.act, kernel)
+        return sandwich_by_blocks(self._blocks(kernel.dtype), self.act, kernel)
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``."""
-        return sandwich_by_action(self.act_transposed, kernel)
+        return sandwich_by_blocks_transposed(self._blocks(kernel.dtype), self.act_transposed, kernel)
+
+    def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> Self:
+        """``αI + βA``, of the same structure."""
+        return replace(self, diagonal=alpha + beta * self.diagonal, left=beta * self.left)
 
     def matrix(self) -> np.ndarray:
         """The entries, ``(T, T)``."""
@@ -87,6 +98,10 @@ class Semiseparable(AttentionLayer):
         logs = np.where(lag >= 0, below, -np.inf)
         np.fill_diagonal(logs, log_entries(self.diagonal))
         return logs
+
+    def _blocks(self, dtype: Any) -> RowBlocks:
+        parts = (self.diagonal, self.left, self.right, self.log_decay)
+        return row_blocks(*(jnp.asarray(part, dtype) for part in parts))
 
     def _terms(self, x: Array) -> tuple:
         """The diagonal and the rank-one terms, in the dtype of ``x``, broadcast against its last axis."""

@@ -47,6 +47,10 @@ class Uniform(AttentionLayer):
         """The mean of all entries, everywhere."""
         return self.sandwich(kernel)
 
+    def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
+        """None: with a share of the identity the structure is another."""
+        return None
+
     def matrix(self) -> np.ndarray:
         """Every entry 1/T."""
         return np.full((self.length, self.length), 1 / self.length)

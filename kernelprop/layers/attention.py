@@ -1,37 +1,36 @@
 """The attention sublayer ``A X W_V W_O``."""
 
-from typing import NamedTuple
-
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
 from kernelprop.attention.layer import AttentionLayer, over_heads, sandwich
-from kernelprop.split_kernel import SplitKernel, split
-
-
-class _Spread(NamedTuple):
-    """A vector a head, as its mean over positions and what is left: ``(heads, 1)`` and ``(heads, T)``."""
-
-    mean: Float[Array, "heads 1"]
-    rest: Float[Array, "heads T"]
+from kernelprop.split_kernel import SplitKernel, common_part, comparable
 
 
 def forward(layer: AttentionLayer, kernel: SplitKernel) -> SplitKernel:
-    """``Σ ← mean_h A_h Σ A_hᵀ``, the common and the centred part each on its own.
+    """``Σ ← mean_h A_h Σ A_hᵀ``, the common part and the rest each on its own.
 
-    With ``r = A1`` and ``w = Av`` the kernel becomes ``s rrᵀ + rwᵀ + wrᵀ + AΣ_cAᵀ``; splitting every term again
-    keeps a centred part whose rounding is relative to itself as long as the rows sum to one number.
+    With ``r = A1`` and ``w = Av`` the kernel becomes ``s rrᵀ + rwᵀ + wrᵀ + ARAᵀ``. As long as the rows sum to one
+    number, ``r`` and the mean of ``w`` move into the common part and the rounding of the rest is relative to
+    itself.
     """
-    row_sums = _spread(layer, jnp.ones_like(kernel.cross))
-    moved = _spread(layer, kernel.cross)
-    inner = split(sandwich(layer, kernel.centred))
     s = kernel.common
-    common = inner.common + jnp.mean(s * row_sums.mean**2 + 2 * row_sums.mean * moved.mean)
-    edge = (s * row_sums.mean + moved.mean) * row_sums.rest + row_sums.mean * moved.rest
-    cross = inner.cross + jnp.mean(edge, axis=0)
-    outer = _mean_outer(row_sums.rest, s * row_sums.rest + moved.rest) + _mean_outer(moved.rest, row_sums.rest)
-    return SplitKernel(common, cross, inner.centred + outer)
+    row_sums = _by_head(layer, jnp.ones_like(kernel.cross))
+    moved = _by_head(layer, kernel.cross)
+    inner = sandwich(layer, kernel.rest)
+    diagonal = jnp.diagonal(inner) + jnp.mean((s * row_sums + 2 * moved) * row_sums, axis=0)
+    wanted = comparable(diagonal)
+    inner_common, inner_cross, edge = common_part(inner, wanted)
+
+    # Means over positions, one a head; zero where no common part is taken off.
+    r = jnp.where(wanted, jnp.mean(row_sums, axis=1, keepdims=True), 0.0)
+    w = jnp.where(wanted, jnp.mean(moved, axis=1, keepdims=True), 0.0)
+    row_sums, moved = row_sums - r, moved - w
+    common = inner_common + jnp.mean(s * r**2 + 2 * r * w)
+    cross = inner_cross + jnp.mean((s * r + w) * row_sums + r * moved, axis=0)
+    outer = _mean_outer(row_sums, s * row_sums + moved) + _mean_outer(moved, row_sums)
+    return SplitKernel(common, cross, inner - edge[:, None] - edge[None, :] + outer)
 
 
 def _mean_outer(left: Float[Array, "heads T"], right: Float[Array, "heads T"]) -> Float[Array, "T T"]:
@@ -41,7 +40,6 @@ def _mean_outer(left: Float[Array, "heads T"], right: Float[Array, "heads T"]) -
     return jnp.matmul(left.T, right, precision=lax.Precision.HIGHEST) / left.shape[0]
 
 
-def _spread(layer: AttentionLayer, vector: Float[Array, "T"]) -> _Spread:
-    acted = over_heads(lambda one, x: one.act(x), layer, vector).reshape(-1, vector.shape[0])
-    mean = jnp.mean(acted, axis=1, keepdims=True)
-    return _Spread(mean, acted - mean)
+def _by_head(layer: AttentionLayer, vector: Float[Array, "T"]) -> Float[Array, "heads T"]:
+    """``A_h x`` for every head; one row where all heads share the matrix."""
+    return over_heads(lambda one, x: one.act(x), layer, vector).reshape(-1, vector.shape[0])

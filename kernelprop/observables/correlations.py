@@ -1,8 +1,11 @@
 """Diagonal and correlations of a kernel: what ``O(T²)`` work reads off its entries."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
+from kernelprop import door
 from kernelprop.observables.checked import of_kernels
 
 
@@ -72,7 +75,7 @@ def mean_correlation(kernel: jax.Array) -> jax.Array:
     return jnp.where(pairs, _correlation(kernel), 0).sum((-2, -1)) / (length * (length - 1))
 
 
-def mean_cosine(kernel: jax.Array) -> jax.Array:
+def mean_cosine(kernel: Any) -> Any:
     """Return the mean cosine between different positions: ``mean_correlation`` under its other name."""
     return mean_correlation(kernel)
 
@@ -86,7 +89,7 @@ def _correlation(kernel: jax.Array) -> jax.Array:
     defined = diagonal > 0
     # The inner `where` keeps the gradient finite where the outer one throws the value away.
     ratio = kernel / _norms(jnp.where(defined, diagonal, 1))
-    rounding = 16 * jnp.finfo(kernel.dtype).eps
+    rounding = door.kernel_rounding(kernel.dtype, kernel.shape[-1])
     limited = jnp.where(jnp.abs(ratio) <= 1 + rounding, jnp.clip(ratio, -1, 1), ratio)
     limited = jnp.where(jnp.broadcast_to(jnp.eye(kernel.shape[-1], dtype=bool), kernel.shape), 1, limited)
     # Rounding is taken off the value; the slope stays that of the formula.

@@ -29,7 +29,7 @@ def eigenvalues(kernel: jax.Array) -> jax.Array:
     Those in ``[-10 T eps λ_max, 0)`` are rounding and become 0; lower ones stay (the matrix was no kernel).
     """
     values = jnp.asarray(jnp.linalg.eigvalsh(kernel))[..., ::-1]
-    return jnp.where((values < 0) & (values >= -_rounding(values)), 0, values)
+    return jnp.where((values < 0) & (values >= -spectrum.rounding(values)), 0, values)
 
 
 @of_kernels
@@ -55,13 +55,13 @@ def stable_rank(kernel: jax.Array) -> jax.Array:
 @of_kernels
 def eigenvalue_gap(kernel: jax.Array) -> jax.Array:
     """Return ``λ_0 / λ_1``, shape ``(…)``; infinite where ``λ_1`` is below ``10 T eps λ_0``."""
-    return spectrum.first_over_second(_above_rounding(eigenvalues(kernel)))
+    return spectrum.first_over_second(eigenvalues(kernel))
 
 
 @of_kernels
 def eigenvalue_ratio(kernel: jax.Array) -> jax.Array:
     """Return ``λ_1 / λ_0``, shape ``(…)``: 0 where the gap is infinite."""
-    return spectrum.second_over_first(_above_rounding(eigenvalues(kernel)))
+    return spectrum.second_over_first(eigenvalues(kernel))
 
 
 @of_kernels
@@ -71,7 +71,7 @@ def singular_values(kernel: jax.Array) -> jax.Array:
     They are the roots of the eigenvalues, of which those below ``10 T eps λ_max`` count as 0: a root would
     turn rounding of 1e-16 into a singular value of 1e-8.
     """
-    values = _above_rounding(eigenvalues(kernel))
+    values = spectrum.above_rounding(eigenvalues(kernel))
     positive = values > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, values, 1)), jnp.where(values < 0, jnp.nan, 0))
 
@@ -131,11 +131,3 @@ def _told_apart(kernel: jax.Array, centred: Any) -> Any:
     share = jnp.trace(apart, axis1=-2, axis2=-1), jnp.trace(kernel, axis1=-2, axis2=-1)
     known = share[0] > 16 * jnp.finfo(kernel.dtype).eps * share[1]
     return jnp.where(known[..., None, None], apart, 0)
-
-
-def _rounding(values: jax.Array) -> jax.Array:
-    return 10 * values.shape[-1] * jnp.finfo(values.dtype).eps * jnp.abs(values).max(-1, keepdims=True)
-
-
-def _above_rounding(values: jax.Array) -> jax.Array:
-    return jnp.where(jnp.abs(values) <= _rounding(values), 0, values)

@@ -63,21 +63,35 @@ def count_above(values: jax.Array, threshold: float = 0.01) -> jax.Array:
 def first_over_second(values: jax.Array) -> jax.Array:
     """Return ``v_0 / v_1``, shape ``(…)``; infinite where ``v_1 = 0``, NaN for a zero or one-value spectrum.
 
+    A second value below ``10 n eps v_0`` is rounding of 0: it makes no gap of 1e16.
+
     >>> float(first_over_second([3.0, 0.0, 0.0]))
     inf
     """
-    if values.shape[-1] < 2:
-        return jnp.full_like(values[..., 0], jnp.nan)
-    first, second = _or_nan(values[..., 0]), values[..., 1]
-    gap = first / jnp.where(second > 0, second, 1)
-    return jnp.where(second > 0, gap, jnp.where(first > 0, jnp.inf, jnp.nan))
+    ratio = _second_over_first(values)
+    return jnp.where(ratio == 0, jnp.inf, 1 / jnp.where(ratio == 0, 1, ratio))
 
 
 @of_arrays
 def second_over_first(values: jax.Array) -> jax.Array:
-    """Return ``v_1 / v_0``, shape ``(…)``; NaN for a zero or one-value spectrum."""
+    """Return ``v_1 / v_0``, shape ``(…)``: 0 where the gap is infinite, NaN where it is NaN."""
+    return _second_over_first(values)
+
+
+def above_rounding(values: jax.Array) -> jax.Array:
+    """Return a spectrum with 0 for what is below ``10 n eps`` of its largest value: rounding of a solver."""
+    return jnp.where(jnp.abs(values) <= rounding(values), 0, values)
+
+
+def rounding(values: jax.Array) -> jax.Array:
+    """Return ``10 n eps max|v|``, shape ``(…, 1)``: what an eigenvalue solver can leave of a zero eigenvalue."""
+    return 10 * values.shape[-1] * jnp.finfo(values.dtype).eps * jnp.abs(values).max(-1, keepdims=True)
+
+
+def _second_over_first(values: jax.Array) -> jax.Array:
     if values.shape[-1] < 2:
         return jnp.full_like(values[..., 0], jnp.nan)
+    values = above_rounding(values)
     return values[..., 1] / _or_nan(values[..., 0])
 
 

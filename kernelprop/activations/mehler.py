@@ -1,0 +1,110 @@
+"""Mehler's expansion: ``E[f(u) g(v)] = sum_n a_n(q1) b_n(q2) c^n`` with normalised Hermite coefficients.
+
+``a_n(q) = E[f(sqrt(q) x) He_n(x)]/sqrt(n!)``. What the first ``N`` terms miss is at most
+``|c|^N sqrt(A B)``, ``A = E f^2 - sum a_n^2`` and ``B`` likewise: known, so that each entry is either within
+tolerance or handed to another method.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from kernelprop.activations.integrand import Integrand
+from kernelprop.activations.quadrature import line_rule
+from kernelprop.activations.safe import root
+
+TERMS = 256
+STRIDE = 8
+ROWS = 8
+
+
+class Series(NamedTuple):
+    """Coefficients of a function at ``P`` variances, and what is left out."""
+
+    coefficients: Float[Array, "N P"]
+    square: Float[Array, " P"]  # E f^2
+    remainder: Float[Array, "N P"]  # root of the part of E f^2 that the first n + 1 terms miss, relative
+
+
+def series(function: Integrand, q: Float[Array, " P"]) -> Series:
+    """Expand ``f(sqrt(q_i) x)`` for every ``i``; one expansion serves all where the variances agree."""
+    coefficients, square = _expand_all(function, q)
+    positive = square > 0
+    kept = jnp.cumsum(coefficients**2 / jnp.where(positive, square, 1)[None, :], axis=0)
+    # The sum is 1 only to rounding: what it misses is known no better, and counts in full beside a slow series.
+    missed = jnp.where(positive[None, :], jnp.maximum(1 - kept, 8 * jnp.finfo(q.dtype).eps), 0)
+    return Series(coefficients, square, jnp.sqrt(missed))
+
+
+def tolerance(dtype: jnp.dtype) -> float:
+    """What an entry may miss relative to ``sqrt(E f^2 E g^2)``; rounding of the remainder stays below it."""
+    return 2e-13 if dtype == jnp.float64 else 1e-5
+
+
+def missed_entries(c: Array, left: Array, right: Array) -> Bool[Array, "..."]:
+    """Say where all terms together aren't enough; ``left`` and ``right`` are the last remainders."""
+    return jnp.abs(c) ** TERMS * left * right > tolerance(c.dtype)
+
+
+def strides_needed(left: Series, right: Series, largest: Float[Array, ""]) -> Int[Array, ""]:
+    """How many strides of terms bring every entry with ``|c| <= largest`` within tolerance."""
+    power = largest ** jnp.arange(1, TERMS + 1).astype(largest.dtype)
+    bound = power * left.remainder.max(axis=1) * right.remainder.max(axis=1)
+    # Errors add up over a deep network, and a few terms more cost little.
+    enough = bound <= 16 * jnp.finfo(largest.dtype).eps
+    terms = jnp.where(enough.any(), jnp.argmax(enough) + 1, TERMS)
+    return -(-terms // STRIDE)
+
+
+def mehler_sum(strides: Array, left: Array, right: Array, c: Array, pair: Callable) -> Array:
+    """Horner's rule over ``strides`` strides; ``pair(a, b)`` spreads the n-th coefficients over the entries."""
+
+    def stride(k: Array, total: Array) -> Array:
+        start = (strides - 1 - k) * STRIDE
+        a = lax.dynamic_slice_in_dim(left, start, STRIDE)
+        b = lax.dynamic_slice_in_dim(right, start, STRIDE)
+        for n in reversed(range(STRIDE)):
+            total = total * c + pair(a[n], b[n])
+        return total
+
+    return lax.fori_loop(0, strides, stride, jnp.zeros_like(c))
+
+
+def _expand_all(function: Integrand, q: Float[Array, " P"]) -> tuple[Array, Array]:
+    """Expand a few variances at a time, and only the first few where all agree."""
+    rows = min(ROWS, len(q))
+    blocks = -(-len(q) // rows)
+    agree = jnp.all(q == q[0])
+    padded = jnp.pad(q, (0, blocks * rows - len(q)), mode="edge")
+
+    def block(k: Array, filled: tuple[Array, Array]) -> tuple[Array, Array]:
+        coefficients, square = _expand(function, lax.dynamic_slice_in_dim(padded, k * rows, rows))
+        return (
+            lax.dynamic_update_slice_in_dim(filled[0], coefficients, k * rows, 1),
+            lax.dynamic_update_slice_in_dim(filled[1], square, k * rows, 0),
+        )
+
+    empty = (jnp.zeros((TERMS, len(padded)), q.dtype), jnp.zeros_like(padded))
+    coefficients, square = lax.fori_loop(0, jnp.where(agree, 1, blocks), block, empty)
+    return (
+        jnp.where(agree, coefficients[:, :1], coefficients)[:, : len(q)],
+        jnp.where(agree, square[:1], square)[: len(q)],
+    )
+
+
+def _expand(function: Integrand, q: Float[Array, " P"]) -> tuple[Array, Array]:
+    x, weights = line_rule(q, function)
+    values = function.function(root(q)[:, None] * x)
+    weighted = weights * values
+
+    def term(carry: tuple[Array, Array], n: Array) -> tuple[tuple[Array, Array], Array]:
+        before, hermite = carry
+        following = (x * hermite - jnp.sqrt(n) * before) / jnp.sqrt(n + 1)
+        return (hermite, following), jnp.sum(weighted * hermite, axis=1)
+
+    start = (jnp.zeros_like(x), jnp.ones_like(x))
+    _, coefficients = lax.scan(term, start, jnp.arange(TERMS).astype(q.dtype))
+    return coefficients, jnp.sum(weighted * values, axis=1)

@@ -1,0 +1,43 @@
+"""Gauss-Legendre rules for Gaussian expectations, on intervals that suit the function at each variance."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpy.polynomial import legendre
+
+from kernelprop.activations.integrand import Integrand
+from kernelprop.activations.safe import root
+
+# In standard deviations. Beyond 13 the density is below 1e-37. Intervals of one resolve Hermite polynomials of
+# degree 256, the coarse ones the density itself.
+FINE = (*range(-9, 10), -10, 10, -11, 11, -13, 13)
+COARSE = (0, -2, 2, -4, 4, -6, 6, -10, 10)
+ORDER = 16
+
+
+def line_rule(q: Float[Array, " P"], *functions: Integrand, order: int = ORDER) -> tuple[Array, Array]:
+    """Nodes ``x`` and weights, each ``(P, n)``, for expectations of a product of these at ``sqrt(q) x``."""
+    edge = max(FINE)
+    inner = [scaled(function.ends, root(q)[:, None], edge) for function in functions]
+    fine = jnp.broadcast_to(jnp.asarray(np.array(FINE), q.dtype)[None, :], (len(q), len(FINE)))
+    return composite(jnp.concatenate([*inner, fine], axis=1), order)
+
+
+def scaled(ends: np.ndarray | tuple[float, ...], scale: Float[Array, "*n 1"], edge: float) -> Float[Array, "*n ends"]:
+    """``ends/scale``, within ``[-edge, edge]``; ``scale`` may be 0."""
+    row = jnp.asarray(np.array(ends), scale.dtype)[(None,) * (scale.ndim - 1)]
+    smallest = jnp.asarray(np.finfo(scale.dtype).tiny ** 0.5, scale.dtype)
+    return jnp.clip(row / jnp.maximum(scale, smallest), -edge, edge)
+
+
+def composite(ends: Float[Array, "*n ends"], order: int) -> tuple[Array, Array]:
+    """Nodes and weights for the standard normal density of the rule with these interval ends, in any order."""
+    ends = jnp.sort(ends, axis=-1)
+    points, weights = (jnp.asarray(a, ends.dtype) for a in legendre.leggauss(order))
+    lift = (None,) * ends.ndim
+    half = (ends[..., 1:, None] - ends[..., :-1, None]) / 2
+    nodes = ends[..., :-1, None] + half * (1 + points[lift])
+    density = jnp.exp(-nodes * nodes / 2) * ((2 * np.pi) ** -0.5)
+    weights = half * weights[lift] * density
+    flat = (*ends.shape[:-1], -1)
+    return nodes.reshape(flat), weights.reshape(flat)

@@ -1,0 +1,41 @@
+"""The command's two subcommands, put together."""
+
+from typing import Annotated
+
+import typer
+
+import kernelprop
+from kernelprop.cli.evolve import evolve
+from kernelprop.cli.show import show
+
+app = typer.Typer(name="kernelprop", rich_markup_mode="rich", add_completion=False, pretty_exceptions_enable=False)
+app.command()(evolve)
+app.command()(show)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"kernelprop {kernelprop.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def kernelprop_command(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True, show_default=False
+        ),
+    ] = False,
+) -> None:
+    """Signal propagation in transformers at initialisation.
+
+    Give attention matrices and an input kernel, see how the kernel evolves with
+    depth and whether its rank collapses.
+
+    [bold]Examples[/]
+
+    kernelprop evolve --example minilm
+    kernelprop evolve --attention espa --length 100 --depth 100 --gamma 0.005
+    kernelprop show kernelprop-output/evolution.npz
+    """

@@ -1,0 +1,13 @@
+"""Results as matplotlib figures, made without a display.
+
+Every function returns a ``matplotlib.figure.Figure`` that no global state knows of: pyplot is never used, the
+configured backend never started. ``save_figure`` writes one whole.
+"""
+
+from kernelprop.plotting.collapse import rank_collapse
+from kernelprop.plotting.heatmaps import kernel_heatmaps
+from kernelprop.plotting.measured import measured_against_theory
+from kernelprop.plotting.saving import save_figure
+from kernelprop.plotting.spectrum import spectrum
+
+__all__ = ["kernel_heatmaps", "measured_against_theory", "rank_collapse", "save_figure", "spectrum"]

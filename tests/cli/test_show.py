@@ -1,0 +1,45 @@
+"""``kernelprop show``: a saved result printed and drawn again."""
+
+import pytest
+
+import kernelprop as kp
+
+
+@pytest.fixture
+def saved(command, tmp_path):
+    command("evolve --example minilm --no-plots --quiet --out saved")
+    return tmp_path / "saved"
+
+
+def test_show_prints_what_evolve_printed_and_draws_beside_the_file(command, saved):
+    ran = command("show saved/evolution.npz")
+    assert ran.code == 0
+    for words in ("0.9998545", "0.3958213", "attention alone collapses it", "real network"):
+        assert words in ran.out
+    pictures = {path.name for path in saved.glob("*.png")}
+    assert pictures == {"rank-collapse.png", "kernels.png", "measured.png"}
+    assert (saved / "evolution.csv").exists()
+
+
+def test_show_draws_elsewhere_at_chosen_depths(command, saved, tmp_path):
+    ran = command("show saved/evolution.npz --show 0,6 --out redrawn")
+    assert ran.code == 0
+    assert (tmp_path / "redrawn" / "kernels.png").exists()
+    assert not list(saved.glob("*.png"))
+    assert "0.7711402" not in ran.out
+
+
+def test_show_prints_json_and_no_pictures(command, saved):
+    ran = command("show saved/evolution.npz --json --no-plots")
+    assert ran.table["rows"][6]["mean_correlation"] == pytest.approx(0.9998545, abs=5e-8)
+    assert not list(saved.glob("*.png"))
+
+
+def test_a_result_of_another_kind_is_refused(command, tmp_path):
+    result = kp.GradientNorms(
+        query=None, key=None, value=None, output=None, mlp_in=None, mlp_out=None, query_exact=None, width=4
+    )
+    result.save(tmp_path / "norms.npz")
+    ran = command("show norms.npz --no-plots")
+    assert ran.code == 2
+    assert "norms.npz: holds a GradientNorms; show prints the evolution of a kernel" in ran.err
