@@ -2,12 +2,14 @@
 
 from kernelprop.activations.base import Activation
 from kernelprop.activations.duals import dual, dual_derivative
+from kernelprop.activations.rectifiers import LeakyReLU
 from kernelprop.activations.registry import ACTIVATIONS, activation
 from kernelprop.activations.shaping.methods import dks, dks_blocks, tat, tat_blocks
 
 __all__ = [
     "ACTIVATIONS",
     "Activation",
+    "LeakyReLU",
     "activation",
     "dks",
     "dks_blocks",

@@ -116,7 +116,7 @@ def _numeric(phi: Numeric, derivative: bool, q1: np.ndarray, q2: np.ndarray, c: 
     f = phi.integrand.derivative if derivative else phi.integrand
     (first, i), (second, j) = (np.unique(q, return_inverse=True) for q in (q1, q2))
     refuse_unresolved(f, np.union1d(first, second))
-    size = _padded_size(len(c))
+    size = _padded_size(len(c), 64)
     padded = [np.pad(a, (0, size - len(c))) for a in (i, j, c)]
     variances = [np.pad(q, (0, _padded_size(len(q)) - len(q)), mode="edge") for q in (first, second)]
     return _indexed(f, f, *variances, *padded)[: len(c)]
@@ -125,6 +125,6 @@ def _numeric(phi: Numeric, derivative: bool, q1: np.ndarray, q2: np.ndarray, c: 
 _indexed = in_double(jax.jit(indexed_expectation, static_argnums=(0, 1)))
 
 
-def _padded_size(count: int) -> int:
+def _padded_size(count: int, least: int = 8) -> int:
     """The next power of two, so that few shapes are compiled."""
-    return max(8, 1 << (count - 1).bit_length())
+    return max(least, 1 << (count - 1).bit_length())

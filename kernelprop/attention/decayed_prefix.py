@@ -6,29 +6,31 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-# Blocks beyond this size do more products than the cache saves.
-LARGEST_BLOCK = 64
+# Measured: larger blocks do more products than they save steps.
+LARGEST_BLOCK = 32
+# So few blocks hand their sums on by one triangular product; more of them are blocked again.
+FEW_BLOCKS = 64
 
 
 def decayed_prefix(x: Float[Array, "*batch T"], log_decay: Float[Array, ""]) -> Float[Array, "*batch T"]:
-    """``s_i = Σ_{j<i} e^{(i−1−j) log_decay} x_j`` along the last axis, in ``O(T)`` memory and work an entry row.
+    """``s_i = Σ_{j<i} e^{(i−1−j) log_decay} x_j`` along the last axis; ``O(T)`` a row, of memory and of work.
 
-    Blocks of about √T positions: a small triangular product inside each, and the same recurrence, with a
-    decay to the power of the block, over what they hand on. ``log_decay = −∞`` keeps only ``x_{i−1}``.
+    A small triangular product inside each block, and the same recurrence, with the decay to the power of the
+    block, over what the blocks hand on. ``log_decay = −∞`` keeps only ``x_{i−1}``.
     """
     length = x.shape[-1]
-    if length == 1:
-        return jnp.zeros_like(x)
-    if length == 2:
-        return jnp.concatenate([jnp.zeros_like(x[..., :1]), x[..., :1]], axis=-1)
     block = block_length(length)
     blocks = -(-length // block)
     padding = [(0, 0)] * (x.ndim - 1) + [(0, blocks * block - length)]
     pieces = jnp.pad(x, padding).reshape(*x.shape[:-1], blocks, block)
     power = powers(log_decay, block)
-    inside = _product(pieces, strictly_triangular(power))
-    handed_on = jnp.squeeze(_product(pieces, power[::-1][:, None]), -1)
-    carried = decayed_prefix(handed_on, block * log_decay)
+    both = _product(pieces, jnp.concatenate([strictly_triangular(power), power[::-1][:, None]], axis=1))
+    inside, handed_on = both[..., :-1], both[..., -1]
+    across = block * log_decay
+    if blocks <= FEW_BLOCKS:
+        carried = _product(handed_on, strictly_triangular(powers(across, blocks)))
+    else:
+        carried = decayed_prefix(handed_on, across)
     total = inside + carried[..., None] * power.reshape((1,) * (inside.ndim - 1) + (block,))
     return total.reshape(*x.shape[:-1], blocks * block)[..., :length]
 
@@ -39,8 +41,8 @@ def decayed_suffix(x: Float[Array, "*batch T"], log_decay: Float[Array, ""]) -> 
 
 
 def block_length(length: int) -> int:
-    """About √T, so that a block is small against the whole and there are few; at most `LARGEST_BLOCK`."""
-    return min(math.isqrt(length - 1) + 1, LARGEST_BLOCK)
+    """The power of two nearest below √T, at most `LARGEST_BLOCK`: usual lengths then need no padding."""
+    return min(1 << (math.isqrt(length).bit_length() - 1), LARGEST_BLOCK)
 
 
 def powers(log_decay: Float[Array, ""], count: int) -> Float[Array, "count"]:

@@ -1,6 +1,7 @@
 """What an attention matrix can do: the interface of one layer, and the algebra that all layers share."""
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, Self
 
 import equinox as eqx
@@ -149,8 +150,9 @@ def _act_transposed(layer: AttentionLayer, x: Array) -> Array:
 
 
 @numpy_in_numpy_out
+@partial(jax.jit, static_argnums=0)
 def _on_columns(action: Any, layer: AttentionLayer, x: Any) -> Any:
-    return jnp.swapaxes(action(layer, jnp.swapaxes(jnp.asarray(x), -1, -2)), -1, -2)
+    return jnp.swapaxes(action(layer, jnp.swapaxes(x, -1, -2)), -1, -2)
 
 
 def _general_sandwich(action: Any, kernel: Array) -> Array:
@@ -159,10 +161,12 @@ def _general_sandwich(action: Any, kernel: Array) -> Array:
 
 
 @numpy_in_numpy_out
+@jax.jit
 def _conjugate(layer: AttentionLayer, kernel: Any) -> Any:
-    return mean_over_heads(lambda one, s: _general_sandwich(one.act, s), layer, jnp.asarray(kernel))
+    return mean_over_heads(lambda one, s: _general_sandwich(one.act, s), layer, kernel)
 
 
 @numpy_in_numpy_out
+@jax.jit
 def _conjugate_transposed(layer: AttentionLayer, kernel: Any) -> Any:
-    return mean_over_heads(lambda one, s: _general_sandwich(one.act_transposed, s), layer, jnp.asarray(kernel))
+    return mean_over_heads(lambda one, s: _general_sandwich(one.act_transposed, s), layer, kernel)

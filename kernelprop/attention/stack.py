@@ -1,11 +1,11 @@
 """A stack of attention layers of one structure: the layer's arrays with a leading depth axis."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from kernelprop.attention.layer import AttentionLayer, operand
@@ -56,19 +56,19 @@ class AttentionStack(eqx.Module):
 
     def matmul(self, x: Any) -> Any:
         """``A_l X`` for every layer: ``(L, T, d)``, or ``(L, H, T, d)`` with heads."""
-        return _by_layer(lambda layer, y: layer.matmul(y), self.layers, operand(x, self.length))
+        return _by_layer("matmul", self.layers, operand(x, self.length))
 
     def rmatmul(self, x: Any) -> Any:
         """``A_lᵀ X`` for every layer: ``(L, T, d)``, or ``(L, H, T, d)`` with heads."""
-        return _by_layer(lambda layer, y: layer.rmatmul(y), self.layers, operand(x, self.length))
+        return _by_layer("rmatmul", self.layers, operand(x, self.length))
 
     def conjugate(self, kernel: Any) -> Any:
         """``A_l S A_lᵀ``, averaged over heads, for every layer: ``(L, T, T)``."""
-        return _by_layer(lambda layer, s: layer.conjugate(s), self.layers, operand(kernel, self.length))
+        return _by_layer("conjugate", self.layers, operand(kernel, self.length))
 
     def conjugate_transposed(self, kernel: Any) -> Any:
         """``A_lᵀ S A_l``, averaged over heads, for every layer: ``(L, T, T)``."""
-        return _by_layer(lambda layer, s: layer.conjugate_transposed(s), self.layers, operand(kernel, self.length))
+        return _by_layer("conjugate_transposed", self.layers, operand(kernel, self.length))
 
     def as_matrix(self) -> np.ndarray:
         """All matrices, float64, ``(L, T, T)`` or ``(L, H, T, T)``."""
@@ -90,9 +90,9 @@ class AttentionStack(eqx.Module):
 
 
 @numpy_in_numpy_out
-def _by_layer(function: Any, layers: AttentionLayer, x: Any) -> Any:
-    x = jnp.asarray(x)
-    return jax.lax.map(lambda layer: function(layer, x), jax.tree.map(jnp.asarray, layers))
+@partial(jax.jit, static_argnums=0)
+def _by_layer(operation: str, layers: AttentionLayer, x: Any) -> Any:
+    return jax.lax.map(lambda layer: getattr(layer, operation)(x), layers)
 
 
 AttentionOperator = AttentionLayer | AttentionStack

@@ -16,8 +16,9 @@ def forward(layer: AttentionLayer, kernel: SplitKernel) -> SplitKernel:
     itself.
     """
     s = kernel.common
-    row_sums = _by_head(layer, jnp.ones_like(kernel.cross))
-    moved = _by_head(layer, kernel.cross)
+    both = jnp.stack([jnp.ones_like(kernel.cross), kernel.cross])
+    acted = over_heads(lambda one, x: one.act(x), layer, both).reshape(-1, *both.shape)
+    row_sums, moved = acted[:, 0], acted[:, 1]
     inner = sandwich(layer, kernel.rest)
     diagonal = jnp.diagonal(inner) + jnp.mean((s * row_sums + 2 * moved) * row_sums, axis=0)
     wanted = comparable(diagonal)
@@ -38,8 +39,3 @@ def _mean_outer(left: Float[Array, "heads T"], right: Float[Array, "heads T"]) -
     if left.shape[0] == 1:
         return left.T * right
     return jnp.matmul(left.T, right, precision=lax.Precision.HIGHEST) / left.shape[0]
-
-
-def _by_head(layer: AttentionLayer, vector: Float[Array, "T"]) -> Float[Array, "heads T"]:
-    """``A_h x`` for every head; one row where all heads share the matrix."""
-    return over_heads(lambda one, x: one.act(x), layer, vector).reshape(-1, vector.shape[0])

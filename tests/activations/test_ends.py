@@ -38,7 +38,9 @@ def test_case_26_rounding_beyond_one_is_one_and_more_is_refused():
     for one in (c, above):
         assert unit_relu(one) == 1
         assert 2 * act.dual_derivative("relu")(1.0, 1.0, one) == 1
-    with pytest.raises(ValueError, match=r"c: entry \(1,\), 1\.003846\d*, is not a correlation; it must lie in \[-1, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"c: entry \(1,\), 1\.003846\d*, is not a correlation; it must lie in \[-1, 1\]"
+    ):
         unit_relu([0.0, 26.1 / 26])
 
 
@@ -60,7 +62,7 @@ def test_a_negative_variance_is_refused_with_its_index():
         act.dual("relu")(1.0, float("nan"), 0.5)
 
 
-@pytest.mark.parametrize("name", ["relu", "erf", "gelu", "sin", "linear", "tanh"])
+@pytest.mark.parametrize("name", ["relu", "erf", "gelu", "sin", "linear"])
 def test_a_zero_variance_has_finite_values_and_gradients(name):
     phi = act.activation(name)
     with jax.enable_x64(True):

@@ -6,7 +6,7 @@ import pytest
 import kernelprop as kp
 from kernelprop.attention.fit import nearest_gamma, nearest_rho, relative_distance
 from kernelprop.examples import minilm
-from kernelprop.mismatch import SignalFit, fit_espa, fit_uspa, mismatch
+from kernelprop.fitting import SignalFit, fit_espa, fit_uspa, mismatch
 
 DEPTH = 12
 

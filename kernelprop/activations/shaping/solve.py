@@ -73,7 +73,7 @@ def _polish(
     a, b = distinct(*newton(coarse, equations, a, b, length, 10), length)
     if not len(a):
         return []
-    a, b = distinct(*newton(accurate, equations, a, b, length, 6), length)
+    a, b = distinct(*newton(accurate, equations, a, b, length, 4), length)
     if not len(a):
         return []
     moments = accurate(a, b)

@@ -1,0 +1,55 @@
+"""The README's code runs, and what it shows is what comes out."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import kernelprop as kp
+from kernelprop.cli import main
+
+README = Path(__file__).parents[1] / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def commands():
+    """The README's calls of the command, without what installs it."""
+    words = [part.strip() for block in blocks("sh") for line in block.splitlines() for part in line.split("&&")]
+    return [part.removeprefix(".venv/bin/") for part in words if re.match(r"(\.venv/bin/)?kernelprop ", part)]
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_python_blocks_run(number, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks("python")[number], f"README.md, Python block {number + 1}", "exec"), {})
+
+
+def test_the_python_example_has_five_lines():
+    assert len([line for line in blocks("python")[0].splitlines() if line]) == 5
+
+
+def test_shell_commands_run_and_print_what_the_readme_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert len(commands()) >= 5
+    printed = []
+    for command in commands():
+        assert main(shlex.split(command)[1:] + ([] if " show " in command else ["--no-plots"])) == 0, command
+        printed.append(capsys.readouterr().out)
+    table = [line.split() for line in printed[0].splitlines()]
+    shown = [line.rstrip("…").split() for line in blocks("text")[0].splitlines()]
+    for line in shown:
+        assert any(line == other[: len(line)] for other in table), line
+
+
+def test_every_name_and_file_that_the_readme_names_exists():
+    for name in set(re.findall(r"`kp\.([\w.]+)", TEXT)):
+        thing = kp
+        for part in name.split("."):
+            thing = getattr(thing, part)
+    for path in re.findall(r"\]\(([^)#:]+)\)", TEXT):
+        assert (README.parent / path).is_file(), path
