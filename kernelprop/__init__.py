@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kernelprop import kernels, observables
+    from kernelprop import examples, kernels, observables, plotting
+    from kernelprop.activations import Activation, LeakyReLU, activation, dks, dual, dual_derivative, tat
     from kernelprop.architecture import Transformer
     from kernelprop.attention.block_diagonal import block_diagonal
     from kernelprop.attention.dense import dense
@@ -19,19 +20,33 @@ if TYPE_CHECKING:
     from kernelprop.attention.uniform import uniform
     from kernelprop.attention.uspa import uspa
     from kernelprop.infinite import propagate
+    from kernelprop.layers.gains import Gains
+    from kernelprop.layers.gated_mlp import GatedMLP
+    from kernelprop.layers.mlp import MLP
+    from kernelprop.layers.norm import Norm
     from kernelprop.layers.residual import Residual
     from kernelprop.results import Estimate, Evolution, GradientNorms, load
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Activation": "activations",
     "Estimate": "results",
     "Evolution": "results",
+    "Gains": "layers.gains",
+    "GatedMLP": "layers.gated_mlp",
     "GradientNorms": "results",
+    "LeakyReLU": "activations",
+    "MLP": "layers.mlp",
+    "Norm": "layers.norm",
     "Residual": "layers.residual",
     "Transformer": "architecture",
+    "activation": "activations",
     "block_diagonal": "attention.block_diagonal",
     "dense": "attention.dense",
+    "dks": "activations",
+    "dual": "activations",
+    "dual_derivative": "activations",
     "espa": "attention.espa",
     "espa_schedule": "attention.schedules",
     "identity": "attention.identity",
@@ -39,20 +54,31 @@ _HOMES = {
     "mix": "attention.mixture",
     "propagate": "infinite",
     "signal_preserving": "attention.prescribed",
+    "tat": "activations",
     "uniform": "attention.uniform",
     "uspa": "attention.uspa",
     "uspa_schedule": "attention.schedules",
 }
-_ROOMS = ("kernels", "observables")
+_ROOMS = ("examples", "kernels", "observables", "plotting")
 
 __all__ = [  # noqa: RUF022 - the rooms stand after the names
+    "Activation",
     "Estimate",
     "Evolution",
+    "Gains",
+    "GatedMLP",
     "GradientNorms",
+    "LeakyReLU",
+    "MLP",
+    "Norm",
     "Residual",
     "Transformer",
+    "activation",
     "block_diagonal",
     "dense",
+    "dks",
+    "dual",
+    "dual_derivative",
     "espa",
     "espa_schedule",
     "identity",
@@ -60,11 +86,14 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "mix",
     "propagate",
     "signal_preserving",
+    "tat",
     "uniform",
     "uspa",
     "uspa_schedule",
+    "examples",
     "kernels",
     "observables",
+    "plotting",
 ]
 
 

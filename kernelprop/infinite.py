@@ -14,7 +14,7 @@ from kernelprop import door, observables, trust
 from kernelprop.architecture import Transformer
 from kernelprop.attention.stack import AttentionStack
 from kernelprop.kept_depths import KeptDepths, kept_depths
-from kernelprop.layers import block
+from kernelprop.layers import block, norm
 from kernelprop.precision import float_dtype, in_double
 from kernelprop.results import Evolution
 from kernelprop.split_kernel import SplitKernel, split
@@ -32,9 +32,10 @@ def propagate(
 ) -> Evolution:
     """Follow the kernel matrix through all layers at infinite width.
 
-    ``Σ_l = α² Σ_{l−1} + β² mean_h A_h Σ_{l−1} A_hᵀ``, the attention sublayer of each block (theory: forward
-    recursion). One scan over depth; the common and the centred part of the kernel are carried apart, so that the
-    rank residual of a collapsing network stays right far below rounding.
+    Every sublayer is a map of kernels (theory: forward recursion): attention ``mean_h A_h Σ A_hᵀ``, an MLP the dual
+    kernel of its activation, a norm the division by the diagonal, a residual ``α² Σ + β² Σ_branch``. One scan over
+    depth; the common and the centred part of the kernel are carried apart, so that the rank residual of a
+    collapsing network stays right far below rounding.
 
     Args:
         model: the network.
@@ -61,7 +62,7 @@ def propagate(
     dtype = float_dtype(dtype)
     batch = kernel0.shape[:-2]
     kept = kept_depths(keep, model.depth, model.length, int(np.prod(batch)) * dtype.itemsize)
-    flat = kernel0.reshape(-1, *kernel0.shape[-2:]).astype(dtype)
+    flat = with_positions(model, kernel0).reshape(-1, *kernel0.shape[-2:]).astype(dtype)
     kernels, numbers = _evolve(model, flat, kept, observables == "all", dtype)
     shaped = {name: value.reshape(*batch, *value.shape[1:]) for name, value in numbers.items()}
     return _evolution(model, kept.depths, kernels.reshape(*batch, *kernels.shape[1:]), shaped, kernel0)
@@ -72,7 +73,15 @@ def checked_input(model: Transformer, kernel0: Any) -> np.ndarray:
     kernel = kernel0 if trust.is_certified(kernel0) else door.kernel(kernel0, "kernel0")
     if kernel.shape[-1] != model.length:
         raise ValueError(f"kernel0: {kernel.shape[-1]} positions, but the attention has {model.length}")
+    if model.norm is not None and model.norm.epsilon == 0:
+        for index in np.argwhere(np.diagonal(with_positions(model, kernel), axis1=-2, axis2=-1) == 0).tolist():
+            raise ValueError(f"kernel0: position {index[-1]} is zero, and a norm with epsilon=0 divides by it")
     return kernel
+
+
+def with_positions(model: Transformer, kernel: np.ndarray) -> np.ndarray:
+    """``Σ_0 + Σ_pos``: what positional embeddings, independent of the tokens, add to the input kernel."""
+    return kernel if model.positions is None else kernel + model.positions
 
 
 @in_double
@@ -103,12 +112,15 @@ def _scan(
 
     def layer(carry: tuple[SplitKernel, Array], step: tuple) -> tuple:
         state, buffer = carry
-        layered, slot, written = step
+        layered, slot, written, last = step
         state = block.forward(model.block(layered), state)
+        if model.norm is not None and model.norm.final:
+            state = lax.cond(last, partial(norm.forward, model.norm), lambda same: same, state)
         return (state, _keep(buffer, state, slot, written)), _numbers(state, spectral)
 
     first = _numbers(state, spectral)
-    steps = (model.layered(), slots[0][1:], slots[1][1:])
+    last = jnp.arange(model.depth) == model.depth - 1
+    steps = (model.layered(), slots[0][1:], slots[1][1:], last)
     (state, buffer), rest = lax.scan(layer, (state, buffer), steps, length=model.depth)
     numbers = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
     return (state.join()[None] if last_only else buffer), numbers
@@ -161,8 +173,13 @@ def _evolution(
 
 
 def _floor(model: Transformer, dtype: np.dtype) -> float:
-    """The rank residual that rounding alone makes: the centred part is carried, so it is of the order of eps."""
-    return 16 * float(np.finfo(dtype).eps)
+    """The rank residual that rounding alone makes.
+
+    Of the order of eps where the centred part is carried through every layer, of its root behind an MLP, whose
+    map starts from the whole kernel.
+    """
+    linear = model.mlp is None
+    return 16 * float(np.finfo(dtype).eps) if linear else observables.rank_residual_floor(dtype)
 
 
 def _entropy(model: Transformer) -> np.ndarray | None:

@@ -37,6 +37,10 @@ class SplitKernel(eqx.Module):
         """``factor · Σ``."""
         return type(self)(factor * self.common, factor * self.cross, factor * self.rest)
 
+    def shifted(self, variance: Float[Array, ""]) -> Self:
+        """``Σ + b 11ᵀ``: a bias of variance ``b`` that all positions share."""
+        return type(self)(self.common + variance, self.cross, self.rest)
+
     def plus(self, other: "SplitKernel") -> Self:
         """The sum of two kernels, of independent zero-mean summands."""
         return type(self)(self.common + other.common, self.cross + other.cross, self.rest + other.rest)
@@ -89,6 +93,31 @@ def split(kernel: Float[Array, "T T"]) -> SplitKernel:
     return SplitKernel(common, cross, kernel - edge[:, None] - edge[None, :])
 
 
+def congruence(
+    kernel: SplitKernel,
+    rest: Float[Array, "T T"],
+    row_sums: Float[Array, "heads T"],
+    moved: Float[Array, "heads T"],
+) -> SplitKernel:
+    """``mean_h A_h Σ A_hᵀ`` of a split kernel, from ``mean_h A_h R A_hᵀ``, ``r = A_h 1`` and ``w = A_h v``.
+
+    It is ``s rrᵀ + rwᵀ + wrᵀ + ARAᵀ``. As long as the rows sum to one number, ``r`` and the mean of ``w`` move into
+    the common part and the rounding of the rest is relative to itself.
+    """
+    s = kernel.common
+    diagonal = jnp.diagonal(rest) + jnp.mean((s * row_sums + 2 * moved) * row_sums, axis=0)
+    wanted = comparable(diagonal)
+    inner_common, inner_cross, edge = common_part(rest, wanted)
+    # Means over positions, one a head; zero where no common part is taken off.
+    r = jnp.where(wanted, jnp.mean(row_sums, axis=1, keepdims=True), 0.0)
+    w = jnp.where(wanted, jnp.mean(moved, axis=1, keepdims=True), 0.0)
+    row_sums, moved = row_sums - r, moved - w
+    common = inner_common + jnp.mean(s * r**2 + 2 * r * w)
+    cross = inner_cross + jnp.mean((s * r + w) * row_sums + r * moved, axis=0)
+    outer = _mean_outer(row_sums, s * row_sums + moved) + _mean_outer(moved, row_sums)
+    return SplitKernel(common, cross, rest - edge[:, None] - edge[None, :] + outer)
+
+
 def comparable(diagonal: Float[Array, "T"]) -> Bool[Array, ""]:
     """Whether the positions' norms are close enough together for a common part to be taken off."""
     return jnp.min(diagonal) >= SMALLEST_RATIO * jnp.max(diagonal)
@@ -102,6 +131,13 @@ def common_part(
     common = jnp.mean(means)
     cross = means - common
     return common, cross, cross + common / 2
+
+
+def _mean_outer(left: Float[Array, "heads T"], right: Float[Array, "heads T"]) -> Float[Array, "T T"]:
+    """``mean_h x_h y_hᵀ``; of one head elementwise, so that it costs no pass of its own over the kernel."""
+    if left.shape[0] == 1:
+        return left.T * right
+    return jnp.matmul(left.T, right, precision=lax.Precision.HIGHEST) / left.shape[0]
 
 
 def _product(matrix: Array, vector: Array) -> Array:

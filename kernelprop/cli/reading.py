@@ -27,8 +27,8 @@ class Source(NamedTuple):
 def source(text: str) -> Source:
     """Read what the user wrote as a file, the name of an array in it, and an index along its first axis.
 
-    >>> source("maps.npz:attention[0]")
-    Source(path=PosixPath('maps.npz'), key='attention', place=0)
+    >>> source("maps.npz:attention[0]")[1:]
+    ('attention', 0)
     """
     if Path(text).exists():
         return Source(Path(text), None, None)

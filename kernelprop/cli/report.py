@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,16 +33,28 @@ def print_report(report: Report, depths: Sequence[int], console: "Console") -> N
     """Print the table of the chosen depths, the verdict, the notes and the definitions."""
     rows = _rows(report, depths)
     batches = list(dict.fromkeys(row.get("batch") for row in rows))
-    console.print(_table([row for row in rows if row.get("batch") in batches[:BATCHES]], report))
+    _print_table([row for row in rows if row.get("batch") in batches[:BATCHES]], console)
     if len(batches) > BATCHES:
         console.print(f"... and {len(batches) - BATCHES} more kernels of the batch, in evolution.csv")
     console.print()
-    console.print(f"[bold]{verdict(report.evolution)}[/]", highlight=False, soft_wrap=True)
+    _say(console, verdict(report.evolution), "bold")
     for note in _notes(report):
-        console.print(note, highlight=False, soft_wrap=True, markup=False)
+        _say(console, note)
     console.print()
     for name, definition in _definitions(report.evolution).items():
-        console.print(f"{name.replace('_', ' ')}: {definition}", style="dim", highlight=False, soft_wrap=True)
+        _say(console, f"{name.replace('_', ' ')}: {definition}", "dim")
+
+
+def print_written(files: Sequence[Path], console: "Console") -> None:
+    """Say which files are new in the output folder."""
+    if files:
+        console.print()
+        _say(console, f"written to {files[0].parent}: {', '.join(file.name for file in files)}")
+
+
+def _say(console: "Console", text: str, style: str | None = None) -> None:
+    """Print a line as it is: wrapped at words on a terminal, in one piece into a pipe."""
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=not console.is_terminal)
 
 
 def as_json(report: Report, depths: Sequence[int] | None = None) -> str:
@@ -70,11 +83,29 @@ def _rows(report: Report, depths: Sequence[int]) -> list[dict[str, Any]]:
     return rows
 
 
-def _table(rows: list[dict[str, Any]], report: Report) -> Any:
+def _print_table(rows: list[dict[str, Any]], console: "Console") -> None:
+    """Print one table, or two where one is wider than the terminal; no number is ever cut."""
+    columns = [column for column in _COLUMNS if column.present(rows[0])]
+    tables = [_table(rows, columns)]
+    if _width(tables[0], console) > console.width:
+        first = [column for column in columns if not column.spectral]
+        second = [column for column in columns if column.spectral or column.key in ("batch", "depth")]
+        tables = [_table(rows, first)] + ([_table(rows, second)] if len(columns) > len(first) else [])
+    terminal = console.width
+    for table in tables:
+        console.width = max(terminal, _width(table, console))
+        console.print(table, crop=False)
+    console.width = terminal
+
+
+def _width(table: Any, console: "Console") -> int:
+    return console.measure(table, options=console.options.update(max_width=10_000)).maximum
+
+
+def _table(rows: list[dict[str, Any]], columns: "list[_Column]") -> Any:
     from rich.table import Table
 
-    columns = [column for column in _COLUMNS if column.present(rows[0])]
-    table = Table(box=_box(), pad_edge=False)
+    table = Table(box=_box(), pad_edge=False, collapse_padding=True)
     for column in columns:
         table.add_column(column.title, justify="right", no_wrap=True)
     for number, row in enumerate(rows):
@@ -119,6 +150,7 @@ class _Column:
     title: str
     key: str
     form: str = ".5g"
+    spectral: bool = False
 
     def present(self, row: dict[str, Any]) -> bool:
         return self.key in row
@@ -143,12 +175,12 @@ def _unsigned_zero(text: str) -> str:
 _COLUMNS = (
     _Column("kernel", "batch"),
     _Column("depth", "depth"),
-    _Column("mean correlation", "mean_correlation", ".7f"),
-    _Column("real network", MEASURED, ".7f"),
+    _Column("mean\ncorrelation", "mean_correlation", ".7f"),
+    _Column("real\nnetwork", MEASURED, ".7f"),
     _Column("diagonal", "diagonal_minimum", ".4g"),
-    _Column("rank residual", "rank_residual", ".4g"),
-    _Column("participation ratio", "participation_ratio"),
-    _Column("effective rank", "effective_rank"),
-    _Column("stable rank", "stable_rank"),
-    _Column("eigenvalue gap", "eigenvalue_gap"),
+    _Column("rank\nresidual", "rank_residual", ".4g"),
+    _Column("participation\nratio", "participation_ratio"),
+    _Column("effective\nrank", "effective_rank", spectral=True),
+    _Column("stable\nrank", "stable_rank", spectral=True),
+    _Column("eigenvalue\ngap", "eigenvalue_gap", spectral=True),
 )

@@ -13,7 +13,7 @@ from kernelprop.cli.interrupt import ends_at_once
 from kernelprop.cli.network import NetworkOptions
 from kernelprop.cli.output import NUMBERS, PICTURES, check_folder, fill
 from kernelprop.cli.progress import sign_of_life
-from kernelprop.cli.report import Report, as_json, print_report
+from kernelprop.cli.report import Report, as_json, print_report, print_written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +65,7 @@ def run(network_options: NetworkOptions, kernel_options: KernelOptions, options:
         written = _write(report, measured, heatmaps, options)
     publish(report, shown, options.json, options.quiet)
     if not quiet:
-        console().print("\nwritten: " + ", ".join(map(str, written)), highlight=False, soft_wrap=True)
+        print_written(written, console())
 
 
 def publish(report: Report, shown: list[int], as_text: bool, quiet: bool) -> None:

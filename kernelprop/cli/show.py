@@ -8,7 +8,7 @@ import typer
 from kernelprop.cli.console import console
 from kernelprop.cli.output import PICTURES, check_folder, fill
 from kernelprop.cli.progress import sign_of_life
-from kernelprop.cli.report import Report
+from kernelprop.cli.report import Report, print_written
 from kernelprop.cli.run import mean_cosine, measured_kernels, publish, shown_depths, warn_of
 
 
@@ -44,8 +44,8 @@ def show(
         with sign_of_life("drawing", quiet=json):
             written = fill(folder, lambda staging: warn_of(staging, report, heatmaps, measured), PICTURES)
     publish(report, shown, json, False)
-    if written and not json:
-        console().print("\nwritten: " + ", ".join(map(str, written)), highlight=False, soft_wrap=True)
+    if not json:
+        print_written(written, console())
 
 
 def _read(file: Path):

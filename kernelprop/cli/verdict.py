@@ -66,4 +66,6 @@ def _digits(correlation: float) -> str:
     """Four digits; near 1, where all would be nines, the distance from 1."""
     if correlation < 0.9995:
         return f"{correlation + 0.0:.4f}".replace("-0.0000", "0.0000")
-    return f"{correlation:.7f}" if correlation < 1 - 1e-6 else f"1 - {max(1 - correlation, 0):.1e}"
+    if correlation < 1 - 1e-6:
+        return f"{correlation:.7f}"
+    return f"1 - {1 - correlation:.1e}" if correlation < 1 - 1e-14 else "1 (to rounding)"

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kernelprop import door
+from kernelprop.layers import per_layer
 from kernelprop.split_kernel import SplitKernel
 
 Weights = tuple[Float[Any, "*layers"], Float[Any, "*layers"]]
@@ -35,13 +36,18 @@ class Residual(eqx.Module):
             ValueError: where the number of weights differs from the depth.
         """
         return type(self)(
-            attention=tuple(_repeat(w, depth, "attention") for w in self.attention),
-            mlp=tuple(_repeat(w, depth, "mlp") for w in self.mlp),
+            attention=tuple(per_layer.repeat(w, depth, "residual: attention") for w in self.attention),
+            mlp=tuple(per_layer.repeat(w, depth, "residual: mlp") for w in self.mlp),
         )
 
 
-def forward(weights: Weights, skip: SplitKernel, branch: SplitKernel) -> SplitKernel:
-    """``Σ ← α² Σ + β² Σ_branch``: the branch's last weight has mean zero, so there is no cross term."""
+def forward(weights: Weights | None, skip: SplitKernel, branch: SplitKernel) -> SplitKernel:
+    """``Σ ← α² Σ + β² Σ_branch``: the branch's last weight has mean zero, so there is no cross term.
+
+    Without weights there is no residual: the branch alone.
+    """
+    if weights is None:
+        return branch
     alpha, beta = weights
     return skip.scaled(alpha**2).plus(branch.scaled(beta**2))
 
@@ -77,14 +83,5 @@ def depth_scaled(depth: int, attention: float = 1.0, mlp: float = 1.0) -> Residu
 def _weights(pair: Any, name: str) -> Weights:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(f"residual: {name} is a pair (alpha, beta); {pair!r} was given")
-    alpha, beta = (door.real_array(w, f"residual: {name}").astype(np.float64) for w in pair)
-    for weight in (alpha, beta):
-        if weight.ndim > 1:
-            raise ValueError(f"residual: {name}: a weight is a number or one a layer; its shape is {weight.shape}")
+    alpha, beta = (per_layer.number(weight, f"residual: {name}") for weight in pair)
     return alpha, beta
-
-
-def _repeat(weight: np.ndarray, depth: int, name: str) -> np.ndarray:
-    if weight.ndim and len(weight) != depth:
-        raise ValueError(f"residual: {name}: {len(weight)} weights for {depth} layers")
-    return np.broadcast_to(weight, (depth,))

@@ -145,7 +145,7 @@ BAD = [
     ("evolve --attention A.npy --out taken", "--out taken:"),
     ("evolve --attention A.npy --out taken/below", "--out taken/below:"),
     # show
-    ("show", "file"),
+    ("show", "Missing argument"),
     ("show missing.npz", "missing.npz: no such file"),
     ("show two.npz", "two.npz: not a file of kernelprop, or a broken one"),
     ("show K.npy", "K.npy: not a file of kernelprop, or a broken one"),

@@ -56,17 +56,40 @@ def test_quiet_prints_nothing(command, matrices):
     assert (ran.code, ran.out) == (0, "")
 
 
-def test_a_result_of_an_overridden_example_is_not_held_against_the_real_network(command):
-    rows = command("evolve --example minilm --skip 1 --branch 0.5 --json --no-plots").table["rows"]
+@pytest.fixture
+def asked(command, monkeypatch):
+    """Return the network and the kernel that arguments ask for, without propagating (every network compiles)."""
+    inputs = []
+
+    def stop(model, kernel, *rest):
+        inputs.extend((model, kernel))
+        raise ValueError("stop")
+
+    def ask(arguments):
+        monkeypatch.setattr("kernelprop.cli.run._propagate", stop)
+        assert command(arguments).err == "error: stop\n"
+        return inputs
+
+    return ask
+
+
+def test_weights_of_skips_and_branches_are_the_residuals(asked):
+    model, kernel = asked("evolve --example minilm --skip 1 --branch 0.5")
+    assert [np.unique(weight).tolist() for weight in model.residual.attention] == [[1.0], [0.5]]
+    np.testing.assert_array_equal(kernel, kp.examples.minilm().kernels[0])
+
+
+def test_a_result_of_an_overridden_example_is_not_held_against_the_real_network(command, matrices):
+    """Where another network, or another kernel, stands in for the example's."""
+    rows = command("evolve --example minilm --attention A.npy --kernel K.npy --json --no-plots").table["rows"]
     assert "measured_mean_cosine" not in rows[0]
-    example = kp.examples.minilm()
-    model = kp.Transformer(example.attention, residual=kp.Residual(attention=(1.0, 0.5)))
-    expected = kp.propagate(model, example.kernels[0]).mean_correlation
-    np.testing.assert_array_equal([row["mean_correlation"] for row in rows], expected)
 
 
 NAMED = {
     "espa --length 6 --depth 4 --gamma 0.01": lambda: kp.espa(6, 4, gamma=0.01),
+    "identity --length 6 --depth 4": lambda: kp.identity(6),
+    "uniform --length 6 --depth 4": lambda: kp.uniform(6),
+    "espa --length 6 --depth 4": lambda: kp.espa(6, 4),
     "espa --length 6 --depth 4 --gamma0 2": lambda: kp.espa(6, 4, gamma0=2.0),
     "uspa --length 6 --depth 4 --rho 0.6 --rho0 0.1 --no-causal": lambda: kp.uspa(6, 4, 0.6, 0.1, causal=False),
     "uniform --length 6 --depth 4 --causal": lambda: kp.uniform(6, causal=True),
@@ -75,11 +98,12 @@ NAMED = {
 
 
 @pytest.mark.parametrize("arguments", NAMED)
-def test_named_attention_is_the_librarys(command, tmp_path, arguments):
-    assert command(f"evolve --attention {arguments} --no-plots --quiet").code == 0
-    found = kp.load(tmp_path / "kernelprop-output" / "evolution.npz")
-    model = kp.Transformer(NAMED[arguments](), 4)
-    np.testing.assert_array_equal(found.kernels, kp.propagate(model, np.eye(6)).kernels)
+def test_named_attention_is_the_librarys(asked, arguments):
+    model, kernel = asked(f"evolve --attention {arguments}")
+    assert type(model.attention) is type(NAMED[arguments]())
+    np.testing.assert_array_equal(model.attention.as_matrix(), NAMED[arguments]().as_matrix())
+    assert (model.depth, model.residual) == (4, None)
+    np.testing.assert_array_equal(kernel, np.eye(6))
 
 
 KERNELS = {
@@ -117,15 +141,15 @@ def kernel_files(tmp_path):
 
 @pytest.mark.usefixtures("kernel_files")
 @pytest.mark.parametrize("arguments", KERNELS)
-def test_kernels_come_from_files_tokens_inputs_and_names(command, tmp_path, arguments):
-    assert command(f"evolve --attention identity --length 4 {arguments} --no-plots --quiet").code == 0
-    found = kp.load(tmp_path / "kernelprop-output" / "evolution.npz")
-    np.testing.assert_allclose(found.kernel(0), KERNELS[arguments], atol=1e-14)
+def test_kernels_come_from_files_tokens_inputs_and_names(asked, arguments):
+    _, kernel = asked(f"evolve --attention identity --length 4 {arguments}")
+    np.testing.assert_allclose(kernel, KERNELS[arguments], atol=1e-14)
 
 
 @pytest.mark.usefixtures("kernel_files")
-def test_the_length_of_named_attention_is_the_kernels(command):
-    assert command("evolve --attention uniform --kernel K.npy --json --no-plots").table["positions"] == 4
+def test_the_length_of_named_attention_is_the_kernels(asked):
+    model, _ = asked("evolve --attention uniform --kernel K.npy")
+    assert model.length == 4
 
 
 @pytest.mark.usefixtures("kernel_files")
