@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kernelprop.attention.schedules import espa_schedule, uspa_schedule
     from kernelprop.attention.uniform import uniform
     from kernelprop.attention.uspa import uspa
+    from kernelprop.fitting import Mismatch, SignalFit, fit_espa, fit_uspa, mismatch
     from kernelprop.infinite import propagate
     from kernelprop.layers.gains import Gains
     from kernelprop.layers.gated_mlp import GatedMLP
@@ -38,8 +39,10 @@ _HOMES = {
     "GradientNorms": "results",
     "LeakyReLU": "activations",
     "MLP": "layers.mlp",
+    "Mismatch": "fitting",
     "Norm": "layers.norm",
     "Residual": "layers.residual",
+    "SignalFit": "fitting",
     "Transformer": "architecture",
     "activation": "activations",
     "block_diagonal": "attention.block_diagonal",
@@ -49,8 +52,11 @@ _HOMES = {
     "dual_derivative": "activations",
     "espa": "attention.espa",
     "espa_schedule": "attention.schedules",
+    "fit_espa": "fitting",
+    "fit_uspa": "fitting",
     "identity": "attention.identity",
     "load": "results",
+    "mismatch": "fitting",
     "mix": "attention.mixture",
     "propagate": "infinite",
     "signal_preserving": "attention.prescribed",
@@ -70,8 +76,10 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "GradientNorms",
     "LeakyReLU",
     "MLP",
+    "Mismatch",
     "Norm",
     "Residual",
+    "SignalFit",
     "Transformer",
     "activation",
     "block_diagonal",
@@ -81,8 +89,11 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "dual_derivative",
     "espa",
     "espa_schedule",
+    "fit_espa",
+    "fit_uspa",
     "identity",
     "load",
+    "mismatch",
     "mix",
     "propagate",
     "signal_preserving",

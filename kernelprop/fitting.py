@@ -103,8 +103,7 @@ def fit_espa(kernel0: Any, depth: int, gamma: float = 0.005, causal: bool = True
     length, depth = len(kernel), door.count(depth, "fit_espa: depth")
     default = espa(length, depth, gamma, causal=causal, require_nonnegative=False)
     value = nearest_gamma(kernel, float(gamma))
-    # Where the ends nearly agree, rounding can make the schedule rise; it falls by construction.
-    gammas = np.minimum.accumulate(espa_schedule(depth, gamma, value))
+    gammas = espa_schedule(depth, gamma, value)
     return _fit(kernel, scale, default, "gamma0", value, espa(length, gammas=gammas, causal=causal))
 
 
@@ -131,7 +130,7 @@ def fit_uspa(kernel0: Any, depth: int, rho: float = 0.8, causal: bool = True) ->
     length, depth = len(kernel), door.count(depth, "fit_uspa: depth")
     default = uspa(length, depth, rho, causal=causal)
     value = nearest_rho(kernel, float(rho))
-    rhos = np.maximum.accumulate(uspa_schedule(depth, rho, value))
+    rhos = uspa_schedule(depth, rho, value)
     return _fit(kernel, scale, default, "rho0", value, uspa(length, rhos=rhos, causal=causal))
 
 

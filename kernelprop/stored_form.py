@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-C = TypeVar("C", bound=type)
+D = TypeVar("D")
 
 PACKAGE = "kernelprop"
 _DECLARED: dict[str, type] = {}
@@ -27,7 +27,7 @@ _CONTAINERS = (tuple, list, dict)
 _CONTAINER_NAMES = "a plain tuple, list or dict"
 
 
-def storable(cls: C) -> C:
+def storable(cls: type[D]) -> type[D]:
     """Declare a dataclass outside the package (a user's own layer) as one that may be rebuilt from a file."""
     if not dataclasses.is_dataclass(cls):
         raise ValueError(f"storable: {cls.__qualname__} is no dataclass or equinox module")

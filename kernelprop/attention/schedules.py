@@ -26,7 +26,7 @@ def espa_schedule(depth: int, gamma: float = 0.005, gamma0: float = np.inf) -> n
     # In the logarithm of a the schedule is linear; expm1 keeps the digits where a is close to 1.
     logs = (1 - share) * log_scale[0] + share * log_scale[1]
     inner = -0.5 * np.log(-np.expm1(2 * logs[1:-1]))
-    return np.concatenate([ends[:1], inner, ends[1:]])
+    return _monotone(ends, inner)
 
 
 def uspa_schedule(depth: int, rho: float = 0.8, rho0: float = 0.0) -> np.ndarray:
@@ -44,7 +44,14 @@ def uspa_schedule(depth: int, rho: float = 0.8, rho0: float = 0.0) -> np.ndarray
     ends = check_rhos([rho0, rho])
     share = np.arange(depth + 1) / depth
     inner = -np.expm1((1 - share) * np.log1p(-ends[0]) + share * np.log1p(-ends[1]))
-    return np.concatenate([ends[:1], inner[1:-1], ends[1:]])
+    return _monotone(ends, inner[1:-1])
+
+
+def _monotone(ends: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """Put the ends around the values between; none of those may turn back by the rounding of its logarithm."""
+    accumulate = np.minimum.accumulate if ends[1] <= ends[0] else np.maximum.accumulate
+    between = accumulate(np.clip(inner, *sorted(ends)))
+    return np.concatenate([ends[:1], between, ends[1:]])
 
 
 def check_gammas(gammas: Any) -> np.ndarray:

@@ -122,8 +122,8 @@ def test_a_kernel_more_correlated_than_the_end_of_the_schedule_stops_there():
 
 
 def test_one_position_has_nothing_to_fit():
-    assert fit_espa([[2.0]], 2).value in (0.005, np.inf)
-    assert fit_uspa([[2.0]], 2).value == 0.0
+    assert nearest_gamma(np.ones((1, 1)), 0.005) in (0.005, np.inf)
+    assert nearest_rho(np.ones((1, 1)), 0.8) == 0.0
 
 
 @pytest.mark.parametrize("name", ["sentence", "repeated tokens"])

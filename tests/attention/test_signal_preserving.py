@@ -127,7 +127,7 @@ def test_a_falling_correlation_is_refused():
 # Case 20.
 def test_symmetric_roots():
     np.testing.assert_allclose(symmetric_root(np.ones((3, 3))), 0.5773502691896258, atol=1e-14)
-    with pytest.raises(ValueError, match="depth 0: the kernel is singular .* its symmetric root has no inverse"):
+    with pytest.raises(ValueError, match=r"depth 0: the kernel is singular .* its symmetric root has no inverse"):
         kp.signal_preserving([np.ones((3, 3)), np.eye(3)], causal=False)
     operator = kp.espa(3, gammas=[1.0, 0.2], causal=False)
     expected = [
@@ -159,6 +159,14 @@ def test_the_espa_schedule_makes_one_diagonal():
     expected = (np.expm1(-2 * gamma) / np.expm1(-2 * gamma0)) ** (0.5 / depth)
     np.testing.assert_allclose(diagonals[:, 1:], expected, rtol=1e-12)
     np.testing.assert_array_equal(diagonals[:, 0], 1)
+
+
+@given(end=st.floats(1e-4, 3.0), depth=st.integers(1, 40), gap=st.sampled_from([0.0, 1e-15, 1e-12]))
+def test_schedules_between_equal_ends_do_not_turn_back(end, depth, gap):
+    assert (np.diff(kp.espa_schedule(depth, end, end * (1 + gap))) <= 0).all()
+    rho = end / 4
+    assert (np.diff(kp.uspa_schedule(depth, rho * (1 + gap), rho)) >= 0).all()
+    np.testing.assert_array_equal(kp.espa(3, depth, end, end).as_matrix(), np.broadcast_to(np.eye(3), (depth, 3, 3)))
 
 
 def test_schedules_end_exactly_where_they_should():

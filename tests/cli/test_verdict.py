@@ -40,11 +40,11 @@ def equicorrelated(*rhos, scale=1.0):
 CASES = [
     (
         equicorrelated(0, 1, 1),
-        "attention alone collapses it: mean correlation 1 (to rounding) after layer 2 (0.0000 at",
+        "attention alone collapses it: mean correlation 1 (to rounding) after layer 2 (0.0000",
     ),
     (
         equicorrelated(0, 0.5, 0.995),
-        "mean correlation 0.9950 after layer 2 (0.0000 at the input), rank residual 0.0612",
+        "0.9950 after layer 2 (0.0000 at the input), rank residual 0.0612",
     ),
     (equicorrelated(0, 0.5, 0.995), "collapsed from layer 2 on"),
     (equicorrelated(0, 1 - 1e-9), "mean correlation 1 - 1.0e-09 after layer 1"),

@@ -84,12 +84,12 @@ def test_case_32_the_inputs_dtype_is_kept(x64):
 
 def test_square_is_refused_at_once():
     dks("tanh", 8)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(
         ValueError, match=r"square can't be shaped by DKS: no input_scale and input_shift give Q'\(1\) = 1"
     ):
         dks("square", 36)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_what_can_not_be_reached_or_does_not_belong_is_refused():

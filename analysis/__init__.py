@@ -1,0 +1,1 @@
+"""Studies: a question, a sweep, a record."""

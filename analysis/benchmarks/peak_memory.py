@@ -1,0 +1,25 @@
+"""Peak memory of a whole run, in a process of its own."""
+
+import subprocess
+import sys
+from typing import Any
+
+PROGRAM = """
+import resource
+import numpy as np
+import kernelprop as kp
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+model = kp.Transformer(kp.espa({length}, {depth}))
+evolution = kp.propagate(model, kp.kernels.identity({length}), "last", dtype="{dtype}")
+prescribed = np.exp(-0.005 * np.arange({length}))
+assert np.abs(evolution.kernels[-1][0] - prescribed).max() < 1e-4
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def espa_peak(length: int, depth: int, dtype: str) -> dict[str, Any]:
+    """Peak resident memory, GiB, of an E-SPA network from the identity kernel to the last one."""
+    program = PROGRAM.format(length=length, depth=depth, dtype=dtype)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return {"length": length, "depth": depth, "dtype": dtype, "peak GiB": int(done.stdout) / 2**20}

@@ -1,0 +1,88 @@
+"""What a layer costs: structured and dense attention against two matrix products, and what building costs."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+import kernelprop as kp
+from analysis.benchmarks.timing import medians
+
+
+def layer_costs(length: int, depth: int, dtype: str, repeats: int) -> dict[str, Any]:
+    """Milliseconds a layer of two products, of the dense scan and of structured ones, and their ratios."""
+    rng = np.random.default_rng(0)
+    matrix = rng.random((length, length)) / length
+    models = {
+        "dense": kp.Transformer(kp.dense(matrix), depth),
+        "espa": kp.Transformer(kp.espa(length, depth)),
+        "uspa": kp.Transformer(kp.uspa(length, depth)),
+        "uniform": kp.Transformer(kp.uniform(length), depth),
+    }
+    contenders: dict[str, Callable[[], Any]] = {"two products": two_products(matrix, depth, dtype)}
+    for name, model in models.items():
+        contenders[name] = partial(propagate, model, dtype)
+    milliseconds = {name: 1e3 * value / depth for name, value in medians(contenders, repeats).items()}
+    return {
+        "length": length,
+        "depth": depth,
+        "dtype": dtype,
+        "milliseconds a layer": milliseconds,
+        "dense / two products": milliseconds["dense"] / milliseconds["two products"],
+        "dense / espa": milliseconds["dense"] / milliseconds["espa"],
+        "two products / espa": milliseconds["two products"] / milliseconds["espa"],
+    }
+
+
+def propagate(model: kp.Transformer, dtype: str) -> np.ndarray:
+    """The whole job as a user runs it, from the identity kernel to the last one."""
+    return kp.propagate(model, kp.kernels.identity(model.length), "last", dtype=dtype).kernels
+
+
+def two_products(matrix: np.ndarray, depth: int, dtype: str) -> Callable[[], jax.Array]:
+    """``A Σ Aᵀ`` in a scan with nothing around it: the floor of dense attention."""
+    with jax.enable_x64(True):
+        a, s = jnp.asarray(matrix, dtype), jnp.eye(len(matrix), dtype=dtype)
+
+    def product(x: jax.Array, y: jax.Array) -> jax.Array:
+        return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
+
+    @jax.jit
+    def loop(a: jax.Array, s: jax.Array) -> jax.Array:
+        return lax.scan(lambda k, _: (product(product(a, k), a.T), None), s, None, length=depth)[0]
+
+    def run() -> jax.Array:
+        with jax.enable_x64(True):
+            return loop(a, s)
+
+    return run
+
+
+def building_costs(length: int, depths: tuple[int, ...], repeats: int) -> dict[str, Any]:
+    """Seconds that the first run takes beyond the second, at several depths: a scan's don't grow."""
+    seconds = {}
+    for depth in depths:
+        times = []
+        for _ in range(repeats):
+            jax.clear_caches()
+            model = kp.Transformer(kp.espa(length, depth))
+            start = time.perf_counter()
+            propagate(model, "float64")
+            first = time.perf_counter() - start
+            start = time.perf_counter()
+            propagate(model, "float64")
+            times.append(first - (time.perf_counter() - start))
+        seconds[depth] = float(np.median(times))
+    return {"length": length, "seconds": seconds, "ratio": seconds[depths[-1]] / seconds[depths[0]]}
+
+
+def single_precision_error(length: int, depth: int) -> dict[str, Any]:
+    """The largest difference of float32 from float64 through the default E-SPA schedule."""
+    model = kp.Transformer(kp.espa(length, depth))
+    kernels = [kp.propagate(model, np.eye(length), "last", dtype=dtype).kernels for dtype in ("float32", "float64")]
+    return {"length": length, "depth": depth, "largest difference": float(np.abs(kernels[0] - kernels[1]).max())}
