@@ -215,7 +215,7 @@ def test_positive_semidefinite_through_the_network(name):
         (lambda m: kp.Transformer(kp.uniform(4), residual=(1, 1)), r"a kp.Residual is wanted, \(1, 1\)"),
         (
             lambda m: kp.Transformer(kp.espa(4, 3), residual=kp.Residual(attention=([1, 1], 1))),
-            "2 weights for 3 layers",
+            "2 values for 3 layers",
         ),
         (lambda m: kp.Residual(attention=(1, np.nan)), "residual: attention: nan"),
         (lambda m: kp.Residual(mlp=1.0), r"mlp is a pair \(alpha, beta\)"),

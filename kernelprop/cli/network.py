@@ -74,7 +74,7 @@ def network(options: NetworkOptions, matrices: Any, length: int | None) -> "Tran
     residual = None
     if options.skip is not None or options.branch is not None:
         residual = Residual(attention=(_or(options.skip, 1.0), _or(options.branch, 1.0)))
-    return Transformer(operator, options.depth, residual)
+    return Transformer(operator, options.depth, residual=residual)
 
 
 def _given(options: NetworkOptions, matrices: Any) -> Any:
