@@ -12,9 +12,11 @@ from jaxtyping import Array, Float
 
 from kernelprop import door, observables, trust
 from kernelprop.architecture import Transformer
+from kernelprop.attention.random_softmax import RandomSoftmax
 from kernelprop.attention.stack import AttentionStack
+from kernelprop.chains import mean_over_chains
 from kernelprop.kept_depths import KeptDepths, kept_depths
-from kernelprop.layers import block, norm
+from kernelprop.layers import block, norm, random_attention, random_logits
 from kernelprop.precision import float_dtype, in_double
 from kernelprop.results import Evolution
 from kernelprop.split_kernel import SplitKernel, split
@@ -36,6 +38,9 @@ def propagate(
     kernel of its activation, a norm the division by the diagonal, a residual ``α² Σ + β² Σ_branch``. One scan over
     depth; the common and the centred part of the kernel are carried apart, so that the rank residual of a
     collapsing network stays right far below rounding.
+
+    Under `random_softmax` every number is a mean over independent chains through the whole depth, with its standard
+    error in the field ``…_stderr``. All kernels of a batch see the same draws.
 
     Args:
         model: the network.
@@ -61,11 +66,13 @@ def propagate(
     kernel0 = checked_input(model, kernel0)
     dtype = float_dtype(dtype)
     batch = kernel0.shape[:-2]
-    kept = kept_depths(keep, model.depth, model.length, int(np.prod(batch)) * dtype.itemsize)
+    # Chains keep a running mean, its square and the chain at hand.
+    copies = 1 if random_attention.drawn(model.attention) is None else 3
+    kept = kept_depths(keep, model.depth, model.length, copies * int(np.prod(batch)) * dtype.itemsize)
     flat = with_positions(model, kernel0).reshape(-1, *kernel0.shape[-2:]).astype(dtype)
-    kernels, numbers = _evolve(model, flat, kept, observables == "all", dtype)
+    numbers = _evolve(model, flat, kept, observables == "all", dtype)
     shaped = {name: value.reshape(*batch, *value.shape[1:]) for name, value in numbers.items()}
-    return _evolution(model, kept.depths, kernels.reshape(*batch, *kernels.shape[1:]), shaped, kernel0)
+    return _evolution(model, kept.depths, shaped, kernel0)
 
 
 def checked_input(model: Transformer, kernel0: Any) -> np.ndarray:
@@ -87,14 +94,22 @@ def with_positions(model: Transformer, kernel: np.ndarray) -> np.ndarray:
 @in_double
 def _evolve(
     model: Transformer, kernels: np.ndarray, kept: KeptDepths, spectral: bool, dtype: np.dtype
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Run the scan for a flat batch of kernels in the given dtype."""
-    model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
+) -> dict[str, np.ndarray]:
+    """Run the scan for a flat batch of kernels in the given dtype; the kept kernels are among the numbers."""
+    model = jax.tree.map(lambda leaf: _cast(leaf, dtype), model)
     slots = (jnp.asarray(kept.slots), jnp.asarray(kept.written))
+    settings = (slots, len(kept.depths), kept.last_only, spectral)
+    if random_attention.drawn(model.attention) is not None:
+        return _scan_chains(model, jnp.asarray(kernels), *settings)
     if len(kernels) == 1:  # A batch axis of one would cost matrix products their fast path.
-        out = _scan(model, jnp.asarray(kernels[0]), slots, len(kept.depths), kept.last_only, spectral)
+        out = _scan(model, jnp.asarray(kernels[0]), *settings)
         return jax.tree.map(lambda leaf: leaf[None], jax.tree.map(np.asarray, out))
-    return jax.vmap(lambda k: _scan(model, k, slots, len(kept.depths), kept.last_only, spectral))(jnp.asarray(kernels))
+    return jax.vmap(lambda k: _scan(model, k, *settings))(jnp.asarray(kernels))
+
+
+def _cast(leaf: Any, dtype: np.dtype) -> Array:
+    """Numbers become the dtype computed in; masks and seeds stay what they are."""
+    return jnp.asarray(leaf, dtype if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else None)
 
 
 @partial(jax.jit, static_argnums=(3, 4, 5))
@@ -105,25 +120,49 @@ def _scan(
     count: int,
     last_only: bool,
     spectral: bool,
-) -> tuple[Float[Array, "n T T"], dict[str, Array]]:
+    key: Array | None = None,
+) -> dict[str, Array]:
+    """One run through the depth; ``key`` draws random attention, layer ``l`` from ``fold_in(key, l)``."""
     state = split(kernel0)
     buffer = jnp.zeros((0 if last_only else count, *kernel0.shape), kernel0.dtype)
     buffer = _keep(buffer, state, slots[0][0], slots[1][0])
 
     def layer(carry: tuple[SplitKernel, Array], step: tuple) -> tuple:
         state, buffer = carry
-        layered, slot, written, last = step
-        state = block.forward(model.block(layered), state)
+        layered, slot, written, number = step
+        own_key = None if key is None else jax.random.fold_in(key, number)
+        state = block.forward(model.block(layered), state, own_key)
         if model.norm is not None and model.norm.final:
-            state = lax.cond(last, partial(norm.forward, model.norm), lambda same: same, state)
-        return (state, _keep(buffer, state, slot, written)), _numbers(state, spectral)
+            state = lax.cond(number == model.depth, partial(norm.forward, model.norm), lambda same: same, state)
+        return (state, _keep(buffer, state, slot, written)), _numbers(state, spectral, key is not None)
 
-    first = _numbers(state, spectral)
-    last = jnp.arange(model.depth) == model.depth - 1
-    steps = (model.layered(), slots[0][1:], slots[1][1:], last)
+    first = _numbers(state, spectral, key is not None)
+    steps = (model.layered(), slots[0][1:], slots[1][1:], jnp.arange(1, model.depth + 1))
     (state, buffer), rest = lax.scan(layer, (state, buffer), steps, length=model.depth)
     numbers = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
-    return (state.join()[None] if last_only else buffer), numbers
+    return numbers | {"kernels": state.join()[None] if last_only else buffer}
+
+
+@partial(jax.jit, static_argnums=(3, 4, 5))
+def _scan_chains(
+    model: Transformer,
+    kernels: Float[Array, "batch T T"],
+    slots: tuple[Array, Array],
+    count: int,
+    last_only: bool,
+    spectral: bool,
+) -> dict[str, Array]:
+    """The mean of independent runs and its standard error, one kernel of the batch after the other."""
+    layer: RandomSoftmax = model.attention
+
+    def one(kernel0: Array) -> dict[str, Array]:
+        def run(key: Array) -> dict[str, Array]:
+            return _scan(model, kernel0, slots, count, last_only, spectral, key)
+
+        mean, stderr = mean_over_chains(run, jax.random.key(layer.seed), layer.chains)
+        return mean | {f"{name}_stderr": value for name, value in stderr.items()}
+
+    return lax.map(one, kernels)
 
 
 def _keep(buffer: Array, state: SplitKernel, slot: Array, written: Array) -> Array:
@@ -134,9 +173,11 @@ def _keep(buffer: Array, state: SplitKernel, slot: Array, written: Array) -> Arr
     return buffer.at[slot].set(kernel)
 
 
-def _numbers(state: SplitKernel, spectral: bool) -> dict[str, Array]:
-    """The observables of one depth."""
+def _numbers(state: SplitKernel, spectral: bool, drawn: bool) -> dict[str, Array]:
+    """The observables of one depth, and under drawn attention whether its logits lost the kernel to rounding."""
     numbers = state.moments()
+    if drawn:
+        numbers |= {"lost": random_logits.lost_to_rounding(state).astype(state.rest.dtype)}
     if not spectral:
         return numbers
     values = observables.eigenvalues(state.join())
@@ -149,27 +190,32 @@ def _numbers(state: SplitKernel, spectral: bool) -> dict[str, Array]:
 
 
 def _evolution(
-    model: Transformer,
-    depths: np.ndarray,
-    kernels: np.ndarray,
-    numbers: dict[str, np.ndarray],
-    kernel0: np.ndarray,
+    model: Transformer, depths: np.ndarray, numbers: dict[str, np.ndarray], kernel0: np.ndarray
 ) -> Evolution:
-    """Put the arrays and their flags together."""
+    """Put the arrays, their flags and what a reader should know together."""
     residual = numbers["rank_residual"]
     healthy = (numbers["diagonal"] > 0) & np.isfinite(numbers["diagonal"])
-    untested = kernel0.shape[-1] > door.EIGENVALUE_TEST_LIMIT and not trust.is_certified(kernel0)
-    notes = (f"eigenvalues of the input not tested: T > {door.EIGENVALUE_TEST_LIMIT}",) if untested else ()
+    lost = numbers.pop("lost", np.zeros_like(residual)) > 0
+    numbers.pop("lost_stderr", None)
     return Evolution(
         depth=depths,
-        kernels=kernels,
         **numbers,
         undefined=np.asarray(~healthy.all(-1)),
-        below_floor=residual <= _floor(model, residual.dtype),
+        below_floor=(residual <= _floor(model, residual.dtype)) | lost,
         attention_entropy=_entropy(model) if "eigenvalues" in numbers else None,
         description=model,
-        notes=notes,
+        notes=_notes(model, kernel0),
     )
+
+
+def _notes(model: Transformer, kernel0: np.ndarray) -> tuple[str, ...]:
+    notes = []
+    if kernel0.shape[-1] > door.EIGENVALUE_TEST_LIMIT and not trust.is_certified(kernel0):
+        notes.append(f"eigenvalues of the input not tested: T > {door.EIGENVALUE_TEST_LIMIT}")
+    layer = random_attention.drawn(model.attention)
+    if layer is not None:
+        notes.append(layer.in_words())
+    return tuple(notes)
 
 
 def _floor(model: Transformer, dtype: np.dtype) -> float:
@@ -183,7 +229,9 @@ def _floor(model: Transformer, dtype: np.dtype) -> float:
 
 
 def _entropy(model: Transformer) -> np.ndarray | None:
-    """The mean entropy of every layer's attention rows, ``(L,)``; None where an entry is negative."""
+    """The mean entropy of every layer's attention rows, ``(L,)``; None where the matrices are not given."""
+    if isinstance(model.attention, RandomSoftmax):
+        return None
     layers = list(model.attention) if isinstance(model.attention, AttentionStack) else [model.attention]
     matrices = (layer.as_matrix() for layer in layers)
     entropies = [np.mean(observables.mean_attention_entropy(m)) if (m >= 0).all() else np.nan for m in matrices]

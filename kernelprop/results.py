@@ -59,6 +59,10 @@ class Evolution:
         mean_correlation_stderr: of ``mean_correlation``.
         rank_residual_stderr: of ``rank_residual``.
         participation_ratio_stderr: of ``participation_ratio``.
+        eigenvalues_stderr: of ``eigenvalues``.
+        effective_rank_stderr: of ``effective_rank``.
+        stable_rank_stderr: of ``stable_rank``.
+        eigenvalue_gap_stderr: of ``eigenvalue_gap``.
     """
 
     depth: np.ndarray
@@ -81,6 +85,10 @@ class Evolution:
     mean_correlation_stderr: np.ndarray | None = None
     rank_residual_stderr: np.ndarray | None = None
     participation_ratio_stderr: np.ndarray | None = None
+    eigenvalues_stderr: np.ndarray | None = None
+    effective_rank_stderr: np.ndarray | None = None
+    stable_rank_stderr: np.ndarray | None = None
+    eigenvalue_gap_stderr: np.ndarray | None = None
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
@@ -131,10 +139,27 @@ class Evolution:
 class GradientNorms:
     """Expected squared Frobenius norms of the gradients of a loss, layer by layer, at one width.
 
+    Those of matrices are ``d²`` times the width-free form, those of vectors and scalars ``d`` times. What the
+    network lacks is None. Where ``query_exact`` is False, ``query`` is taken at first order, the values as independent
+    of what the layers above do with them, and so are ``bias``, ``rescale``, ``mix_…`` and the residual weights, which
+    can be several times off; all other rows are exact everywhere.
+
     Attributes:
-        query, key, value, output, mlp_in, mlp_out: ``(L,)``; None for weights that the network lacks.
+        query, key, value, output, mlp_in, mlp_out: of the weights, ``(L,)``; NaN queries where no softmax makes the
+            attention. Keys receive exactly 0 while the queries are zero.
         query_exact: where the query row is exact, bool ``(L,)``.
-        width: ``d``; the norms are ``d²`` times the width-free form.
+        width: ``d``.
+        mlp_gate: of a gated MLP's ``W_g``, ``(L,)``.
+        mlp_bias_in, mlp_bias_out: of the MLP's biases, ``(L,)``.
+        bias, rescale: of the attention's ``B`` and ``D``, summed over entries, ``(L,)``.
+        mix_alpha, mix_beta: of the weights of ``αI + βA``, ``(L,)``.
+        attention_alpha, attention_beta, mlp_alpha, mlp_beta: of the residual weights, ``(L,)``; parallel branches
+            share ``attention_alpha``.
+        attention_norm, mlp_norm: of the gains of the norm at that sublayer, ``(L,)``; parallel branches share one.
+        final_norm: of the final norm's gains, a scalar.
+        input: of the embedded input ``X_0``, a scalar.
+        weight_norms: expected squared norms of the weights themselves, ``(L,)`` by name.
+        stderr: standard errors of rows that are sampled, ``(L,)`` by name; else None.
         cotangents: cotangent kernels at depths ``0…L``, ``(L+1, T, T)``, if asked for.
         description: the network, or None.
         notes: what a reader should know.
@@ -148,6 +173,23 @@ class GradientNorms:
     mlp_out: np.ndarray | None
     query_exact: np.ndarray
     width: int
+    mlp_gate: np.ndarray | None = None
+    mlp_bias_in: np.ndarray | None = None
+    mlp_bias_out: np.ndarray | None = None
+    bias: np.ndarray | None = None
+    rescale: np.ndarray | None = None
+    mix_alpha: np.ndarray | None = None
+    mix_beta: np.ndarray | None = None
+    attention_alpha: np.ndarray | None = None
+    attention_beta: np.ndarray | None = None
+    mlp_alpha: np.ndarray | None = None
+    mlp_beta: np.ndarray | None = None
+    attention_norm: np.ndarray | None = None
+    mlp_norm: np.ndarray | None = None
+    final_norm: np.ndarray | None = None
+    input: np.ndarray | None = None
+    weight_norms: dict[str, np.ndarray] | None = None
+    stderr: dict[str, np.ndarray] | None = None
     cotangents: np.ndarray | None = None
     description: Any = None
     notes: tuple[str, ...] = ()
@@ -156,6 +198,21 @@ class GradientNorms:
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and storage.equal(self, other)
+
+    def relative(self, name: str) -> np.ndarray:
+        """Return gradient over weight, ``E‖∂loss/∂W‖² / E‖W‖²``, ``(L,)``; infinite for weights that start at 0.
+
+        NaN where both vanish.
+
+        Raises:
+            ValueError: for a name without a weight matrix.
+        """
+        weights, gradient = (self.weight_norms or {}).get(name), getattr(self, name, None)
+        if weights is None or gradient is None:
+            known = ", ".join(self.weight_norms or {})
+            raise ValueError(f"relative: {name!r} is no weight of this network; known: {known}")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return gradient / weights
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file, whole or not at all; ``load`` gives an equal object back."""

@@ -55,8 +55,8 @@ class SplitKernel(eqx.Module):
         diagonal = self.diagonal()
         trace = jnp.sum(diagonal)
         row_sums = _product(self.rest, jnp.ones_like(diagonal))
-        # The cross part has mean zero and C removes it, so only R's own mean is left to take off.
-        apart = jnp.sum(jnp.diagonal(self.rest)) + 2 * jnp.sum(self.cross) - jnp.sum(row_sums) / length
+        # C removes the common and the cross part whole, so only R's own mean is left to take off.
+        apart = jnp.sum(jnp.diagonal(self.rest)) - jnp.sum(row_sums) / length
         squared_norm = (
             (length * self.common) ** 2
             + 2 * length * jnp.sum(self.cross**2)

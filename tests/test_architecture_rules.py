@@ -13,13 +13,15 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # From left to right: a module imports only from its own room and from rooms to its left.
 ROOMS = (
     ("foundations", ("precision", "door", "trust", "memory", "split_kernel", "kept_depths", "files", "stored_form")),
-    ("inputs", ("kernels", "examples", "storage")),
+    ("inputs", ("kernels", "examples", "storage", "array_files")),
     ("numbers and operators", ("activations", "attention", "observables")),
     ("layers", ("layers",)),
     ("architecture", ("architecture",)),
+    ("descriptions", ("network_shaping", "descriptions")),
     ("results", ("results", "tables")),
-    ("engines", ("infinite", "fitting", "finite")),
+    ("engines", ("chains", "infinite", "fitting", "finite")),
     ("predictions", ("predictions",)),
+    ("designs", ("designs",)),
     ("plotting and command", ("plotting", "cli", "__main__")),
 )
 ORDER = {name: (number, room) for number, (room, names) in enumerate(ROOMS) for name in names}
@@ -29,7 +31,7 @@ STRANGERS = [*itertools.permutations(("activations", "attention", "observables")
 LATE = ("matplotlib", "typer", "rich")
 # The modules that declare commands: their signatures are made of typer's options. The command's entry loads them
 # late.
-DECLARE_COMMANDS = ("cli/app.py", "cli/evolve.py", "cli/show.py")
+DECLARE_COMMANDS = ("cli/app.py", "cli/describe.py", "cli/design.py", "cli/evolve.py", "cli/show.py")
 OUTSIDE = ("analysis", "figures", "paper_checks", "tests")
 
 

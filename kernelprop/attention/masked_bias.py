@@ -81,7 +81,9 @@ def _mask(length: int, mask: Any, name: str) -> np.ndarray:
 def _bias(length: int, bias: Any, name: str) -> np.ndarray:
     array = door.real_array(bias, f"{name}: bias", allow_infinite=True).astype(np.float64)
     if array.ndim not in (2, 3) or array.shape[-2:] != (length, length) or 0 in array.shape:
-        raise ValueError(f"{name}: bias: shape {array.shape} is neither ({length}, {length}) nor (H, {length}, {length})")
+        raise ValueError(
+            f"{name}: bias: shape {array.shape} is neither ({length}, {length}) nor (H, {length}, {length})"
+        )
     bad = np.argwhere(array == np.inf)
     if len(bad):
         index = tuple(int(k) for k in bad[0])

@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +16,10 @@ from kernelprop.attention.stack import AttentionOperator, AttentionStack
 
 
 class Mixture(AttentionLayer):
-    """``αI + βA`` for one layer ``A`` of any structure (Value-SkipInit, with ``A`` a softmax).
+    """``αI + βA`` for one layer ``A`` of any structure.
+
+    ``value_skip`` says how a network realises it: the values take a skip of their own beside the softmax ``A``
+    (Value-SkipInit), or the softmax makes the whole matrix. The kernel maps don't ask, gradients do.
 
     Shapes: ``alpha``, ``beta`` are scalars (``(H,)`` where heads have been split).
     """
@@ -23,6 +27,7 @@ class Mixture(AttentionLayer):
     alpha: Float[Any, "*layers"]
     beta: Float[Any, "*layers"]
     inner: AttentionLayer
+    value_skip: bool = eqx.field(static=True, default=True)
 
     @property
     def length(self) -> int:
@@ -41,6 +46,7 @@ class Mixture(AttentionLayer):
             jnp.broadcast_to(self.alpha, (heads,)),
             jnp.broadcast_to(self.beta, (heads,)),
             self.inner.split_heads(),
+            self.value_skip,
         )
 
     def act(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:

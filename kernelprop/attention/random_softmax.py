@@ -1,7 +1,7 @@
 """Softmax attention with random queries and keys: the description of a matrix that is drawn anew in every head."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import equinox as eqx
 import numpy as np
@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, UInt32
 from kernelprop import door
 from kernelprop.attention.masked_bias import masked_bias, positive_rescale
 
-DRAWS = 64
+DRAWS = 32
 CHAINS = 8
 
 
@@ -56,6 +56,20 @@ class RandomSoftmax(eqx.Module):
         """Whether the logits survive a wide head: they vanish under the linear scale."""
         return self.logit_scale == "sqrt"
 
+    def scaled_logits(self, factor: Any) -> Self:
+        """The same attention with its logits multiplied: what gains of queries and keys and a temperature do."""
+        return replace(self, tau=self.tau * factor)
+
+    def in_words(self) -> str:
+        """How its numbers are estimated."""
+        seeded = f"seed {int(self.seed)}; standard errors from the chains"
+        if self.heads is None:
+            return f"means over {self.chains} independent chains of {self.draws} draws a layer, {seeded}"
+        return (
+            f"means over {self.chains} random networks of {self.heads} heads, {seeded}; the standard deviation between "
+            f"networks is the standard error times {self.chains**0.5:.6g}"
+        )
+
     @property
     def bias_count(self) -> int:
         """How many different biases the heads have."""
@@ -97,7 +111,7 @@ def random_softmax(
         bias: ``B``, ``(T, T)``, or ``(H, T, T)`` with one a head (infinitely many heads have them in turn);
             minus infinity masks.
         mask: bool, ``(T, T)``, or ``(T,)`` over keys (padding); True = may attend.
-        draws: matrices a layer and chain where ``heads`` is None; 64, rounded up to a multiple of the biases.
+        draws: matrices a layer and chain where ``heads`` is None; 32, rounded up to a multiple of the biases.
         chains: independent runs through the depth, at least 2.
         seed: a whole number in 0…2³²−1.
         query_gain: ``σ_Q``, the standard deviation of the entries of ``W_Q`` times ``√d``.
@@ -112,7 +126,7 @@ def random_softmax(
             outside, and draws that don't fit the heads.
 
     >>> random_softmax(4, tau=2.0, causal=True).draws
-    64
+    32
     >>> random_softmax(4, seed=-1)
     Traceback (most recent call last):
     ValueError: random_softmax: seed: -1 is outside 0 to 4294967295

@@ -110,4 +110,4 @@ def _symmetric(schedule: np.ndarray, length: int) -> AttentionStack:
     """Symmetric square roots of uniform-correlation kernels are themselves of that form."""
     apart = np.sqrt((1 - schedule[1:]) / (1 - schedule[:-1]))
     common = np.sqrt((1 + (length - 1) * schedule[1:]) / (1 + (length - 1) * schedule[:-1]))
-    return AttentionStack(Mixture(apart, common - apart, Uniform(length)))
+    return AttentionStack(Mixture(apart, common - apart, Uniform(length), value_skip=False))

@@ -1,16 +1,20 @@
-"""The command's two subcommands, put together."""
+"""The command's subcommands, put together."""
 
 from typing import Annotated
 
 import typer
 
 import kernelprop
+from kernelprop.cli.describe import describe
+from kernelprop.cli.design import design
 from kernelprop.cli.evolve import evolve
 from kernelprop.cli.show import show
 
 app = typer.Typer(name="kernelprop", rich_markup_mode="rich", add_completion=False, pretty_exceptions_enable=False)
 app.command()(evolve)
 app.command()(show)
+app.command()(describe)
+app.command()(design)
 
 
 def _print_version(wanted: bool) -> None:
@@ -38,4 +42,6 @@ def kernelprop_command(
     kernelprop evolve --example minilm
     kernelprop evolve --attention espa --length 100 --depth 100 --gamma 0.005
     kernelprop show kernelprop-output/evolution.npz
+    kernelprop design --length 64 --depth 36
+    kernelprop describe kernelprop-design.toml
     """

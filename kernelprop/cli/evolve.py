@@ -21,6 +21,14 @@ def _switch(panel: str, text: str, *names: str):
 
 
 def evolve(
+    description: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DESCRIPTION]",
+            help="A network and its input kernel in a TOML file; see kernelprop describe.",
+            show_default=False,
+        ),
+    ] = None,
     example: Annotated[
         str | None, _option(ATTENTION, "Attention and input kernel of a real network: minilm.", "NAME")
     ] = None,
@@ -84,6 +92,7 @@ def evolve(
     kernelprop evolve --attention espa --length 100 --depth 100 --gamma 0.005
     kernelprop evolve --attention uspa --depth 12 --tokens to,be,or,not,to,be
     kernelprop evolve --attention uniform --causal --length 64 --depth 8
+    kernelprop evolve network.toml
     kernelprop evolve --attention maps.npz:attention --kernel 'kernels.npy:\\[0]'
     """
     run(
@@ -104,6 +113,7 @@ def evolve(
         KernelOptions(kernel=kernel, tokens=tokens, inputs=inputs, correlation=correlation, decay=decay),
         RunOptions(
             example=example,
+            description=description,
             observables=observables,
             keep=keep,
             show=show,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kernelprop.cli import reading
+from kernelprop import array_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,12 +36,12 @@ def kernel_from_data(options: KernelOptions) -> "np.ndarray | None":
     if options.inputs is not None:
         from kernelprop.kernels import from_inputs
 
-        return _named(options.inputs, lambda: from_inputs(reading.array(str(options.inputs))))
+        return _named(options.inputs, lambda: from_inputs(array_files.array(str(options.inputs))))
     if options.kernel is None or options.kernel in NAMED:
         return None
-    if not reading.is_file_name(options.kernel):
+    if not array_files.is_file_name(options.kernel):
         raise ValueError(f"--kernel: {options.kernel!r} is no file, and no construction ({', '.join(NAMED)})")
-    return certified(reading.array(options.kernel), options.kernel)
+    return certified(array_files.array(options.kernel), options.kernel)
 
 
 def certified(array: "np.ndarray", name: str) -> "np.ndarray":
@@ -72,7 +72,7 @@ def _of_tokens(text: str, correlation: float) -> "np.ndarray":
     from kernelprop.kernels import from_tokens
 
     words = [word.strip() for word in text.split(",")]
-    ids = words if len(words) > 1 else reading.array(text)
+    ids = words if len(words) > 1 else array_files.array(text)
     return _named("tokens" if len(words) > 1 else text, lambda: from_tokens(ids, correlation))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kernelprop.cli import reading
+from kernelprop import array_files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,9 +51,9 @@ def attention_file(options: NetworkOptions) -> "np.ndarray | None":
     _refuse_ignored(options)
     if name is None or name in NAMED:
         return None
-    if not reading.is_file_name(name):
+    if not array_files.is_file_name(name):
         raise ValueError(f"--attention: {name!r} is no file, and no construction ({', '.join(NAMED)})")
-    return reading.array(name)
+    return array_files.array(name)
 
 
 def network(options: NetworkOptions, matrices: Any, length: int | None) -> "Transformer":

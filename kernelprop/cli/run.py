@@ -30,6 +30,7 @@ class RunOptions:
     """What is computed, and where it goes."""
 
     example: str | None = None
+    description: Path | None = None
     observables: str = "moments"
     keep: str | None = None
     show: str | None = None
@@ -50,7 +51,10 @@ def run(network_options: NetworkOptions, kernel_options: KernelOptions, options:
     quiet = options.quiet or options.json
     with sign_of_life("reading", quiet=quiet):
         example = _example(options.example)
-        model, kernel = _inputs(network_options, kernel_options, example)
+        if options.description is not None:
+            model, kernel = _described(options.description, network_options, kernel_options, example)
+        else:
+            model, kernel = _inputs(network_options, kernel_options, example)
     shown = shown_depths(options.show, model.depth)
     what = f"propagating {model.depth} layers of {model.length} positions"
     with sign_of_life(what, quiet=quiet) as hide, ends_at_once(lambda: (hide(), complain("by Ctrl-C", "interrupted"))):
@@ -119,7 +123,9 @@ def _inputs(
 ) -> tuple["Transformer", "np.ndarray"]:
     """Read and build the network and its input kernel; the length comes from whichever of them has one."""
     if network_options.attention is None and example is None:
-        raise ValueError("--attention or --example: nothing to propagate through; see kernelprop evolve --help")
+        raise ValueError(
+            "DESCRIPTION, --attention or --example: nothing to propagate through; see kernelprop evolve --help"
+        )
     matrices = network.attention_file(network_options)
     kernel = input_kernel.kernel_from_data(kernel_options)
     if example is not None:
@@ -138,6 +144,23 @@ def _inputs(
         name = kernel_options.kernel or kernel_options.tokens or kernel_options.inputs or "the example's kernel"
         raise ValueError(f"{name}: {kernel.shape[-1]} positions, but the attention has {model.length}")
     return model, kernel
+
+
+def _described(
+    file: Path, network_options: NetworkOptions, kernel_options: KernelOptions, example: "Example | None"
+) -> tuple["Transformer", "np.ndarray"]:
+    """Read a description; an input kernel among the options takes the place of its own."""
+    from kernelprop.cli.described import read_file
+
+    if network_options != NetworkOptions() or example is not None:
+        raise ValueError(f"{file}: describes the whole network; leave --example and the network's options out")
+    described = read_file(file)
+    if kernel_options == KernelOptions():
+        return described.model, described.kernel0
+    kernel = input_kernel.kernel_from_data(kernel_options)
+    return described.model, input_kernel.named_kernel(
+        kernel_options, described.model.length
+    ) if kernel is None else kernel
 
 
 def _refuse_if_hopeless(length: int | None) -> None:

@@ -24,6 +24,8 @@ def verdict(evolution: "Evolution") -> str:
 
 
 def _subject(evolution: "Evolution") -> str:
+    if any(getattr(evolution.description, part, None) is not None for part in ("mlp", "norm")):
+        return "the network"
     residual = getattr(evolution.description, "residual", None)
     return "attention alone" if residual is None else "attention with its residual branch"
 

@@ -1,9 +1,9 @@
 """One block of a transformer: its sublayers in sequence."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from kernelprop.layers import attention, mlp, norm, residual
 from kernelprop.layers.gains import Gains
@@ -27,46 +27,82 @@ class Block(eqx.Module):
     parallel: bool = eqx.field(static=True)
 
 
+class Passage(NamedTuple):
+    """What the way back needs of the way through one block; the rest it computes again.
+
+    ``entered`` is the kernel that enters, ``middle`` the one between the sublayers (None where there is none);
+    ``attention_sum`` and ``mlp_sum`` the diagonals that norms behind the residual sums see (None without such).
+    """
+
+    entered: SplitKernel
+    middle: SplitKernel | None
+    attention_sum: Float[Array, "T"] | None
+    mlp_sum: Float[Array, "T"] | None
+
+
 def forward(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
     """Take the kernel through one block; ``key`` draws random attention."""
+    return passage(block, kernel, key)[0]
+
+
+def passage(block: Block, kernel: SplitKernel, key: Array | None = None) -> tuple[SplitKernel, Passage]:
+    """Take the kernel through one block, and keep what the way back needs."""
     if block.parallel:
-        return _parallel(block, kernel, key)
-    middle = _attention_sublayer(block, kernel, key)
-    return middle if block.mlp is None else _mlp_sublayer(block, middle)
+        total = parallel_sum(block, kernel, key)
+        return after(block.norm, total), Passage(kernel, None, _seen(block.norm, total), None)
+    attended = attention_sum(block, kernel, key)
+    middle, seen = after(block.norm, attended), _seen(block.norm, attended)
+    if block.mlp is None:
+        return middle, Passage(kernel, None, seen, None)
+    total = mlp_sum(block, middle)
+    return after(block.norm, total), Passage(kernel, middle, seen, _seen(block.norm, total))
 
 
-def _attention_sublayer(block: Block, kernel: SplitKernel, key: Array | None) -> SplitKernel:
-    branch = _attention_branch(block, _before(block.norm, kernel), key)
-    weights = None if block.residual is None else block.residual.attention
-    return _after(block.norm, residual.forward(weights, kernel, branch))
+def before(how: Norm | None, kernel: SplitKernel) -> SplitKernel:
+    """What enters a branch."""
+    return norm.forward(how, kernel) if is_at(how, "pre") else kernel
 
 
-def _mlp_sublayer(block: Block, kernel: SplitKernel) -> SplitKernel:
-    branch = mlp.forward(block.mlp, _before(block.norm, kernel))
-    weights = None if block.residual is None else block.residual.mlp
-    return _after(block.norm, residual.forward(weights, kernel, branch))
+def after(how: Norm | None, kernel: SplitKernel) -> SplitKernel:
+    """What a residual sum is handed on as."""
+    return norm.forward(how, kernel) if is_at(how, "post") else kernel
 
 
-def _parallel(block: Block, kernel: SplitKernel, key: Array | None) -> SplitKernel:
-    inside = _before(block.norm, kernel)
-    total = _attention_branch(block, inside, key)
+def is_at(how: Norm | None, place: str) -> bool:
+    """Whether the network normalises there."""
+    return how is not None and how.place == place
+
+
+def attention_sum(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
+    """``αX + β Attn(N(X))``, in front of a norm behind it."""
+    branch = attention_branch(block, before(block.norm, kernel), key)
+    return residual.forward(None if block.residual is None else block.residual.attention, kernel, branch)
+
+
+def mlp_sum(block: Block, kernel: SplitKernel) -> SplitKernel:
+    """``αZ + β MLP(N(Z))``, in front of a norm behind it."""
+    branch = mlp.forward(block.mlp, before(block.norm, kernel))
+    return residual.forward(None if block.residual is None else block.residual.mlp, kernel, branch)
+
+
+def parallel_sum(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
+    """``α₁X + β₁ Attn(N(X)) + β₂ MLP(N(X))``, in front of a norm behind it."""
+    inside = before(block.norm, kernel)
+    total = attention_branch(block, inside, key)
     if block.residual is not None:
         total = residual.forward(block.residual.attention, kernel, total)
     if block.mlp is not None:
         branch = mlp.forward(block.mlp, inside)
         beta = None if block.residual is None else block.residual.mlp[1]
         total = total.plus(branch if beta is None else branch.scaled(beta**2))
-    return _after(block.norm, total)
+    return total
 
 
-def _attention_branch(block: Block, kernel: SplitKernel, key: Array | None) -> SplitKernel:
+def attention_branch(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
+    """``σ_V² σ_O² mean_h A_h Σ A_hᵀ`` of what enters the branch."""
     branch = attention.forward(block.attention, kernel, key)
     return branch if block.gains is None else branch.scaled((block.gains.value * block.gains.output) ** 2)
 
 
-def _before(how: Norm | None, kernel: SplitKernel) -> SplitKernel:
-    return norm.forward(how, kernel) if how is not None and how.place == "pre" else kernel
-
-
-def _after(how: Norm | None, kernel: SplitKernel) -> SplitKernel:
-    return norm.forward(how, kernel) if how is not None and how.place == "post" else kernel
+def _seen(how: Norm | None, kernel: SplitKernel) -> Float[Array, "T"] | None:
+    return kernel.diagonal() if is_at(how, "post") else None

@@ -3,12 +3,14 @@
 from typing import Any, Self
 
 import equinox as eqx
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from kernelprop import door
 from kernelprop.activations import Activation
 from kernelprop.layers import per_layer
-from kernelprop.layers.mlp import forward, preactivation, resolve
+from kernelprop.layers.mlp import backward, forward, preactivation, resolve
+from kernelprop.layers.pairing import pair, pairing
+from kernelprop.layers.score_gradients import Rows
 from kernelprop.split_kernel import SplitKernel, split
 
 
@@ -54,3 +56,24 @@ def gated(mlp: GatedMLP, kernel: SplitKernel) -> SplitKernel:
     q, c = preactivation(kernel, mlp.gain_in, 0.0 * mlp.gain_in)
     gate = mlp.gain_gate**2 * kernel.join()
     return split(mlp.gain_out**2 * mlp.activation.kernel(q, c) * gate)
+
+
+@backward.register
+def gated_backward(
+    mlp: GatedMLP, kernel: SplitKernel, cotangent: Float[Array, "T T"]
+) -> tuple[Float[Array, "T T"], Rows]:
+    """``G ← σ₂² σ_g² G ∘ (σ₁² Σ ∘ K̇ + K)``: the product rule, the two branches' weights independent.
+
+    ``W₁``: ``⟨Σ, σ₂² σ_g² G ∘ Σ ∘ K̇⟩``, ``W_g``: ``⟨Σ, σ₂² G ∘ K⟩``, ``W₂``: ``e ⟨K ∘ σ_g² Σ, G⟩``.
+    """
+    q, c = preactivation(kernel, mlp.gain_in, 0.0 * mlp.gain_in)
+    out, gate = mlp.gain_out**2 * cotangent, mlp.gain_gate**2
+    to_gate = out * mlp.activation.kernel(q, c)
+    to_activation = gate * out * kernel.join() * mlp.activation.kernel_derivative(q, c)
+    at_gate = pairing(to_gate, kernel)
+    return mlp.gain_in**2 * to_activation + gate * to_gate, {
+        "mlp_in": pairing(to_activation, kernel),
+        "mlp_gate": at_gate,
+        "mlp_out": mlp.expansion * gate * pair(cotangent * kernel.join(), mlp.activation.kernel(q, c)),
+        "branch": gate * at_gate,
+    }

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float
 from kernelprop import door
 from kernelprop.activations import Activation, activation
 from kernelprop.layers import per_layer
+from kernelprop.layers.pairing import pair, pairing
+from kernelprop.layers.score_gradients import Rows
 from kernelprop.split_kernel import SplitKernel, split
 
 
@@ -79,6 +81,32 @@ def plain(mlp: MLP, kernel: SplitKernel) -> SplitKernel:
     """``Σ_ij ← σ₂² E[φ(u)φ(v)] + b₂``, ``(u, v)`` Gaussian with covariance ``σ₁² Σ + b₁`` on ``i, j``."""
     q, c = preactivation(kernel, mlp.gain_in, mlp.bias_in)
     return split(mlp.gain_out**2 * mlp.activation.kernel(q, c)).shifted(mlp.bias_out)
+
+
+@singledispatch
+def backward(mlp: Any, kernel: SplitKernel, cotangent: Float[Array, "T T"]) -> tuple[Float[Array, "T T"], Rows]:
+    """Take a cotangent kernel back through an MLP, with the gradient norms at width 1 of its trainables.
+
+    ``branch = ⟨G, Σ_branch⟩`` is among the rows: what the residual's weight ``β`` receives.
+    """
+    raise TypeError(f"{type(mlp).__name__} has no map of cotangent kernels")
+
+
+@backward.register
+def plain_backward(
+    mlp: MLP, kernel: SplitKernel, cotangent: Float[Array, "T T"]
+) -> tuple[Float[Array, "T T"], Rows]:
+    """``G ← σ₁² σ₂² G ∘ K̇``; ``W₁``: ``⟨Σ, σ₂² G ∘ K̇⟩``, ``W₂``: ``e ⟨K, G⟩`` (theory: backward recursion)."""
+    q, c = preactivation(kernel, mlp.gain_in, mlp.bias_in)
+    inside = mlp.gain_out**2 * cotangent * mlp.activation.kernel_derivative(q, c)
+    through, summed = pair(cotangent, mlp.activation.kernel(q, c)), jnp.sum(cotangent)
+    return mlp.gain_in**2 * inside, {
+        "mlp_in": pairing(inside, kernel),
+        "mlp_out": mlp.expansion * through,
+        "mlp_bias_in": jnp.sum(inside),
+        "mlp_bias_out": summed,
+        "branch": mlp.gain_out**2 * through + mlp.bias_out * summed,
+    }
 
 
 def preactivation(

@@ -55,3 +55,12 @@ def forward(norm: Norm, kernel: SplitKernel) -> SplitKernel:
 def inverse_scale(norm: Norm, diagonal: Float[Array, "T"]) -> Float[Array, "T"]:
     """``1 / sqrt(q_i + ε)``."""
     return 1 / jnp.sqrt(diagonal + jnp.asarray(norm.epsilon, diagonal.dtype))
+
+
+def backward(norm: Norm, diagonal: Float[Array, "T"], cotangent: Float[Array, "T T"]) -> Float[Array, "T T"]:
+    """``G_ij ← G_ij / sqrt((q_i + ε)(q_j + ε))``, ``q`` the diagonal that the norm saw (theory: backward recursion).
+
+    What the norm takes off along the position's own direction is one direction of ``d``: nothing, at infinite width.
+    """
+    scale = inverse_scale(norm, diagonal)
+    return cotangent * (scale[:, None] * scale[None, :])

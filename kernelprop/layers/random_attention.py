@@ -1,6 +1,6 @@
 """The attention sublayer with random queries and keys."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +8,13 @@ from jax import lax
 from jaxtyping import Array, Float, Key
 
 from kernelprop.attention.random_softmax import RandomSoftmax
-from kernelprop.layers.random_logits import Factor, draw, factor
+from kernelprop.layers import attention
+from kernelprop.layers.random_logits import Draw, draw, factor
 from kernelprop.split_kernel import SplitKernel, common_part, comparable
 
-# Entries of a batch of drawn matrices: short sequences then run in few steps, long ones a matrix at a time.
-BATCH_ENTRIES = 2**18
+# Entries of a batch of drawn matrices: short sequences then run in few steps, long ones a matrix at a time. Measured:
+# larger batches leave the cache.
+BATCH_ENTRIES = 2**16
 
 
 class Moments(NamedTuple):
@@ -29,8 +31,9 @@ class Moments(NamedTuple):
     moved_own: Float[Array, "T"]
 
 
+@attention.forward.register
 def forward(
-    layer: RandomSoftmax, kernel: SplitKernel, key: Key[Array, ""] | None, batch_entries: int = BATCH_ENTRIES
+    layer: RandomSoftmax, kernel: SplitKernel, key: Array | None = None, batch_entries: int = BATCH_ENTRIES
 ) -> SplitKernel:
     """``Σ ← mean of A Σ Aᵀ`` over the layer's draws (theory: attention with random logits).
 
@@ -54,17 +57,22 @@ def forward(
     ones = jnp.ones_like(kernel.cross)
     scale = ones if layer.rescale is None else jnp.asarray(layer.rescale, ones.dtype)
     row_sums = layer.identity_weight + (layer.softmax_weight - layer.centre_weight) * scale
-    moved = moments.moved * scale + moments.moved_own
-    pairs = (
-        (row_sums, kernel.common / 2 * row_sums + moved),
-        (scale, moments.shared / 2 * scale + moments.mixed),
+    products = (
+        (row_sums, row_sums, kernel.common / 2),
+        (row_sums, scale, moments.moved),
+        (row_sums, moments.moved_own, 1.0),
+        (scale, scale, moments.shared / 2),
+        (scale, moments.mixed, 1.0),
     )
-    return _gathered((moments.own + moments.own.T) / 2, pairs)
+    return _gathered((moments.own + moments.own.T) / 2, products)
 
 
-def _moments(
-    layer: RandomSoftmax, kernel: SplitKernel, key: Key[Array, ""] | None, batch_entries: int
-) -> Moments:
+def drawn(attention: Any) -> RandomSoftmax | None:
+    """The attention, if it has to be drawn."""
+    return attention if isinstance(attention, RandomSoftmax) and attention.is_random else None
+
+
+def _moments(layer: RandomSoftmax, kernel: SplitKernel, key: Key[Array, ""] | None, batch_entries: int) -> Moments:
     """Stream over the draws, a batch at a time."""
     count = layer.draws if layer.is_random else layer.bias_count
     batch = min(count, max(1, batch_entries // layer.length**2))
@@ -72,52 +80,49 @@ def _moments(
     length, dtype = layer.length, kernel.rest.dtype
     zero = Moments(*(jnp.zeros(shape, dtype) for shape in ((), (length,), (length, length), (), (length,))))
 
+    def one(number: Array) -> Moments:
+        own_key = None if key is None else jax.random.fold_in(key, number)
+        moments = _of_one_draw(layer, kernel, draw(layer, root, own_key, number % layer.bias_count))
+        # The last batch may have more numbers than there are draws.
+        return jax.tree.map(lambda x: jnp.where(number < count, x, 0.0), moments)
+
     def add(total: Moments, numbers: Array) -> tuple[Moments, None]:
-        return jax.tree.map(jnp.add, total, _batch_sums(layer, kernel, root, key, numbers, count)), None
+        # A batch axis of one would cost matrix products their fast path.
+        sums = one(numbers[0]) if batch == 1 else jax.tree.map(lambda x: jnp.sum(x, axis=0), jax.vmap(one)(numbers))
+        return jax.tree.map(jnp.add, total, sums), None
 
     numbers = jnp.arange(-(-count // batch) * batch).reshape(-1, batch)
     total, _ = lax.scan(add, zero, numbers)
     return jax.tree.map(lambda x: x / count, total)
 
 
-def _batch_sums(
-    layer: RandomSoftmax,
-    kernel: SplitKernel,
-    root: Factor,
-    key: Key[Array, ""] | None,
-    numbers: Array,
-    count: int,
-) -> Moments:
-    """Sum over a batch of draws; those past the last weigh nothing."""
-
-    def one(number: Array) -> tuple[Array, Array]:
-        drawn = draw(layer, root, None if key is None else jax.random.fold_in(key, number), number % layer.bias_count)
-        weight = jnp.where(number < count, 1.0, 0.0).astype(drawn.row.dtype)
-        apart = drawn.apart if layer.rescale is None else jnp.asarray(layer.rescale)[:, None] * drawn.apart
-        apart = apart + layer.identity_weight * jnp.eye(layer.length, dtype=apart.dtype)
-        return weight * drawn.row, weight * apart
-
-    rows, apart = jax.vmap(one)(numbers)
-    kernel_rows = _contract("bi,ij->bj", rows, kernel.rest)
+def _of_one_draw(layer: RandomSoftmax, kernel: SplitKernel, matrix: Draw) -> Moments:
+    """``cᵀRc``, ``BRc``, ``BRBᵀ``, ``cᵀv`` and ``Bv`` of one matrix."""
+    row, apart = matrix
+    if layer.rescale is not None:
+        apart = jnp.asarray(layer.rescale, apart.dtype)[:, None] * apart
+    apart = apart + layer.identity_weight * jnp.eye(layer.length, dtype=apart.dtype)
+    kernel_row = _product(kernel.rest, row)
     return Moments(
-        shared=jnp.sum(rows * kernel_rows),
-        mixed=_contract("bij,bj->i", apart, kernel_rows),
-        own=_contract("bij,bkj->ik", _contract("bij,jk->bik", apart, kernel.rest), apart),
-        moved=jnp.sum(_contract("bi,i->b", rows, kernel.cross)),
-        moved_own=_contract("bij,j->i", apart, kernel.cross),
+        shared=_product(row, kernel_row),
+        mixed=_product(apart, kernel_row),
+        own=_product(_product(apart, kernel.rest), apart.T),
+        moved=_product(row, kernel.cross),
+        moved_own=_product(apart, kernel.cross),
     )
 
 
-def _gathered(own: Float[Array, "T T"], pairs: tuple[tuple[Array, Array], ...]) -> SplitKernel:
-    """``own + Σ (x yᵀ + y xᵀ)`` as common part, cross part and rest."""
-    wanted = comparable(jnp.diagonal(own) + sum(2 * x * y for x, y in pairs))
+def _gathered(own: Float[Array, "T T"], products: tuple[tuple[Array, Array, Any], ...]) -> SplitKernel:
+    """``own + Σ a (x yᵀ + y xᵀ)`` as common part, cross part and rest."""
+    wanted = comparable(jnp.diagonal(own) + sum(2 * a * x * y for x, y, a in products))
     common, cross = jnp.zeros((), own.dtype), jnp.zeros_like(own[0])
-    for x, y in pairs:
+    for x, y, a in products:
         x_mean, y_mean = (jnp.where(wanted, _mean(z), 0.0) for z in (x, y))
         x, y = x - x_mean, y - y_mean
-        common += 2 * x_mean * y_mean
-        cross += x_mean * y + y_mean * x
-        own += x[:, None] * y[None, :] + y[:, None] * x[None, :]
+        common += 2 * a * x_mean * y_mean
+        cross += a * (x_mean * y + y_mean * x)
+        outer = a * x[:, None] * y[None, :]
+        own += outer + outer.T
     own_common, own_cross, edge = common_part(own, wanted)
     return SplitKernel(common + own_common, cross + own_cross, own - edge[:, None] - edge[None, :])
 
@@ -127,5 +132,5 @@ def _mean(x: Float[Array, "T"]) -> Float[Array, ""]:
     return x[0] + jnp.mean(x - x[0])
 
 
-def _contract(spec: str, left: Array, right: Array) -> Array:
-    return jnp.einsum(spec, left, right, precision=lax.Precision.HIGHEST)
+def _product(left: Array, right: Array) -> Array:
+    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)

@@ -11,17 +11,18 @@ from kernelprop.attention.random_softmax import RandomSoftmax
 from kernelprop.attention.softmax_change import softmax_change
 from kernelprop.split_kernel import SplitKernel
 
+# A negative eigenvalue of this share of the largest says that the centred part is made of rounding.
+LOST = 0.01
+
 
 class Factor(NamedTuple):
     """Rows ``f_i = common + apart_i`` with ``f_i · f_j = Σ_ij``, each part to its own relative precision.
 
-    ``common · common = s``, ``common · apart_i = v_i`` and ``apart apartᵀ = R``. ``positive`` says whether the
-    kernel had no eigenvalue below rounding, each part measured by its own size.
+    ``common · common = s``, ``common · apart_i = v_i`` and ``apart apartᵀ = R``.
     """
 
     common: Float[Array, "n"]
     apart: Float[Array, "T n"]
-    positive: Bool[Array, ""]
 
 
 class Draw(NamedTuple):
@@ -34,20 +35,41 @@ class Draw(NamedTuple):
 def factor(kernel: SplitKernel) -> Factor:
     """The symmetric root of the covariance of common and centred part, each scaled to size 1.
 
-    An eigenvalue in ``[−10 T eps λ_max, 0)`` is rounding and counts as 0; a lower one does too, and is reported.
+    An eigenvalue within ``10 T eps λ_max`` of 0 is rounding and counts as 0, as do all negative ones.
     """
-    length = kernel.cross.shape[0]
-    rounding = 10 * length * jnp.finfo(kernel.rest.dtype).eps
+    joint, common_size, size = _scaled(kernel)
+    values, vectors = jnp.linalg.eigh(joint)
+    kept = jnp.where(values > _rounding(kernel) * values[-1], values, 0.0)
+    root = _product(vectors * jnp.sqrt(kept)[None, :], vectors.T)
+    return Factor(jnp.sqrt(common_size) * root[0], jnp.sqrt(size) * root[1:])
+
+
+def lost_to_rounding(kernel: SplitKernel) -> Bool[Array, ""]:
+    """Whether the parts are no longer those of a kernel.
+
+    An eigenvalue is below ``−10 T eps λ_max(Σ)``, or so low beside those of the centred part that this is itself
+    rounding.
+    """
+    joint, _, size = _scaled(kernel)
+    values = jnp.linalg.eigvalsh(joint)
+    total = _over(kernel.cross.shape[0] * kernel.common + jnp.sum(jnp.diagonal(kernel.rest)), size)
+    tolerance = jnp.minimum(_rounding(kernel) * jnp.maximum(total, values[-1]), LOST * values[-1])
+    return values[0] < -tolerance
+
+
+def _scaled(kernel: SplitKernel) -> tuple[Float[Array, "n n"], Float[Array, ""], Float[Array, ""]]:
+    """``[[s, vᵀ], [v, R]]``, its first row and column scaled to size 1 apart from the others, and both sizes."""
     size = jnp.max(jnp.abs(jnp.diagonal(kernel.rest)))
     # A common part below the rounding of the rest says nothing: scaled to 1 its cross part would be noise.
-    common_size = jnp.maximum(kernel.common, rounding * size)
-    scale, common_scale = jnp.sqrt(size), jnp.sqrt(common_size)
-    cross = _over(_over(kernel.cross, common_scale), scale)
+    common_size = jnp.maximum(kernel.common, _rounding(kernel) * size)
+    cross = _over(_over(kernel.cross, jnp.sqrt(common_size)), jnp.sqrt(size))
     corner = _over(kernel.common, common_size)[None, None]
-    joint = jnp.block([[corner, cross[None, :]], [cross[:, None], _over(kernel.rest, size)]])
-    values, vectors = jnp.linalg.eigh(joint)
-    root = _product(vectors * jnp.sqrt(jnp.maximum(values, 0.0))[None, :], vectors.T)
-    return Factor(common_scale * root[0], scale * root[1:], values[0] >= -rounding * values[-1])
+    return jnp.block([[corner, cross[None, :]], [cross[:, None], _over(kernel.rest, size)]]), common_size, size
+
+
+def _rounding(kernel: SplitKernel) -> float:
+    """``10 T eps``."""
+    return 10 * kernel.cross.shape[0] * float(jnp.finfo(kernel.rest.dtype).eps)
 
 
 def sample_attention(
@@ -76,9 +98,7 @@ def draw(layer: RandomSoftmax, root: Factor, key: Key[Array, ""] | None, head: A
     return Draw(row, jnp.broadcast_to(own, (layer.length, layer.length)))
 
 
-def logits(
-    layer: RandomSoftmax, root: Factor, key: Key[Array, ""]
-) -> tuple[Float[Array, "1 T"], Float[Array, "T T"]]:
+def logits(layer: RandomSoftmax, root: Factor, key: Key[Array, ""]) -> tuple[Float[Array, "1 T"], Float[Array, "T T"]]:
     """One draw of ``M = τ σ_Q σ_K F Z Fᵀ``, up to a number a row: the part that all rows share, and the rest.
 
     What the keys have in common moves a whole row of logits, which the softmax does not feel. Under rotary

@@ -3,6 +3,7 @@
 import numpy as np
 
 import kernelprop as kp
+from kernelprop.attention.sliding_window import sliding_window
 
 LENGTH = 11
 
@@ -15,6 +16,8 @@ OPERATORS = {
     "identity": lambda: kp.identity(LENGTH),
     "uniform": lambda: kp.uniform(LENGTH),
     "causal uniform": lambda: kp.uniform(LENGTH, causal=True),
+    "sliding window": lambda: sliding_window(LENGTH, 3),
+    "sliding window on both sides": lambda: sliding_window(LENGTH, 3, causal=False),
     "dense": lambda: kp.dense(_random(LENGTH, LENGTH)),
     "dense stack": lambda: kp.dense(_random(3, LENGTH, LENGTH)),
     "dense heads": lambda: kp.dense(_random(2, 3, LENGTH, LENGTH)),
@@ -41,6 +44,7 @@ STRUCTURED = (
     "identity",
     "uniform",
     "causal uniform",
+    "sliding window",
     "espa",
     "espa from a given kernel",
     "uspa",

@@ -8,6 +8,7 @@ from jax.extend import core
 
 import kernelprop as kp
 from kernelprop.attention.layer import sandwich, sandwich_transposed
+from kernelprop.attention.sliding_window import sliding_window
 from tests.attention.registry import STRUCTURED
 
 LENGTH = 96
@@ -15,6 +16,7 @@ OPERATORS = {
     "identity": lambda: kp.identity(LENGTH),
     "uniform": lambda: kp.uniform(LENGTH),
     "causal uniform": lambda: kp.uniform(LENGTH, causal=True),
+    "sliding window": lambda: sliding_window(LENGTH, 7),
     "espa": lambda: kp.espa(LENGTH, 3)[1],
     "espa from a given kernel": lambda: kp.espa(LENGTH, 3, gamma0=1.0)[1],
     "uspa": lambda: kp.uspa(LENGTH, 3)[1],

@@ -57,7 +57,7 @@ def _cut(source, name, end):
 
 BAD = [
     # what the options ask for
-    ("evolve", "--attention or --example: nothing to propagate through"),
+    ("evolve", "DESCRIPTION, --attention or --example: nothing to propagate through"),
     ("evolve --example bert", "--example: 'bert' is unknown; there is minilm"),
     ("evolve --attention espaa --length 4", "'espaa' is no file, and no construction (espa, uspa, uniform, identity)"),
     ("evolve --attention A.npy --kernel diagonal", "'diagonal' is no file, and no construction (identity,"),

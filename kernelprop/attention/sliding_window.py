@@ -1,0 +1,109 @@
+"""Uniform attention over the last positions alone."""
+
+from typing import Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from kernelprop import door
+from kernelprop.attention.layer import AttentionLayer, sandwich_by_action
+from kernelprop.attention.softmax_form import log_entries
+
+
+class SlidingWindow(AttentionLayer):
+    """``A_ij = 1/n_i`` for ``i − before ≤ j ≤ i + after``, ``n_i`` the number of such positions."""
+
+    positions: int = eqx.field(static=True)
+    before: int = eqx.field(static=True)
+    after: int = eqx.field(static=True)
+
+    @property
+    def length(self) -> int:
+        """The number of positions ``T``."""
+        return self.positions
+
+    @property
+    def heads(self) -> None:
+        """None: all heads share the matrix."""
+        return None
+
+    def split_heads(self) -> Self:
+        """Not wanted: there are no heads to split."""
+        raise ValueError("this attention has no head axis")
+
+    def act(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
+        """The mean over each window, by sums inside blocks: ``O(T)`` a row, nothing is subtracted."""
+        return window_sums(x, self.before, self.after) * self._weights(x)
+
+    def act_transposed(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
+        """The sum over the windows that a position lies in, weighed."""
+        return window_sums(x * self._weights(x), self.after, self.before)
+
+    def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
+        """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``."""
+        return sandwich_by_action(self.act, kernel)
+
+    def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
+        """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``."""
+        return sandwich_by_action(self.act_transposed, kernel)
+
+    def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
+        """None: with a share of the identity the structure is another."""
+        return None
+
+    def matrix(self) -> np.ndarray:
+        """The entries, ``(T, T)``."""
+        lag = np.arange(self.length)[:, None] - np.arange(self.length)
+        inside = (lag <= self.before) & (lag >= -self.after)
+        return inside / inside.sum(-1, keepdims=True)
+
+    def log_matrix(self) -> np.ndarray:
+        """The logarithm of the entries; minus infinity outside the window."""
+        return log_entries(self.matrix())
+
+    def _weights(self, x: Array) -> Array:
+        position = np.arange(self.length)
+        first = np.maximum(position - self.before, 0)
+        last = np.minimum(position + self.after, self.length - 1)
+        return jnp.asarray(1 / (last - first + 1), x.dtype).reshape((1,) * (x.ndim - 1) + (self.length,))
+
+
+def window_sums(x: Float[Array, "*batch T"], before: int, after: int) -> Float[Array, "*batch T"]:
+    """``y_i = Σ_{j = i − before … i + after} x_j`` along the last axis, zeros beyond the ends.
+
+    In blocks as long as the window, a window is the end of one block and the start of the next: two running sums
+    inside blocks, and no difference of large ones (van Herk's and Gil and Werman's scheme).
+    """
+    length, width = x.shape[-1], before + after + 1
+    blocks = -(-(length + width) // width)
+    padding = [(0, 0)] * (x.ndim - 1) + [(before, blocks * width - length - before)]
+    pieces = jnp.pad(x, padding).reshape(*x.shape[:-1], blocks, width)
+    starts = jnp.cumsum(pieces, axis=-1)
+    ends = jnp.flip(jnp.cumsum(jnp.flip(pieces, -1), axis=-1), -1)
+    # A window that is a block has both sums whole: one of them is dropped.
+    ends = ends.at[..., 0].set(0.0)
+    starts, ends = (sums.reshape(*x.shape[:-1], blocks * width) for sums in (starts, ends))
+    return ends[..., :length] + starts[..., width - 1 : width - 1 + length]
+
+
+def sliding_window(length: int, width: int, causal: bool = True) -> SlidingWindow:
+    """Attention that spreads evenly over a window of positions.
+
+    Causal: over the last ``width`` positions, its own included, ``A_ij = 1/min(i + 1, width)`` for ``i − width < j ≤
+    i``. Otherwise over all positions less than ``width`` away, on either side.
+
+    Args:
+        length: the number of positions ``T``.
+        width: of the window; at least ``T`` gives `uniform`.
+        causal: whether a position attends only to itself and those before it.
+
+    >>> sliding_window(3, 2).as_matrix()
+    array([[1. , 0. , 0. ],
+           [0.5, 0.5, 0. ],
+           [0. , 0.5, 0.5]])
+    """
+    length = door.count(length, "sliding_window: length")
+    reach = min(door.count(width, "sliding_window: width"), length) - 1
+    return SlidingWindow(length, reach, 0 if causal else reach)

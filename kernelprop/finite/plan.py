@@ -1,0 +1,118 @@
+"""How many draws run at once, and whether they fit in memory."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from kernelprop import memory
+from kernelprop.finite.families import Zero
+from kernelprop.finite.network import Network
+
+# Weights kept between the forward and the reverse pass save one drawing; more than this is not taken for it.
+LARGEST_KEPT_WEIGHTS = 2 * 2**30
+# Rows of the products on an accelerator, below which it idles: then several draws run side by side.
+WANTED_ROWS = 8192
+# Work between two reports of progress: about two seconds, so that an interrupt is heard.
+CHUNK_OPERATIONS = {"cpu": 1e11, "other": 2e13}
+MOST_DRAWS = 256
+
+
+class Plan(NamedTuple):
+    """A chunk is ``devices × groups × together`` draws; a device takes its groups in turn, each side by side."""
+
+    devices: int
+    groups: int
+    together: int
+    keep_weights: bool
+
+    @property
+    def chunk(self) -> int:
+        """The number of draws between two reports."""
+        return self.devices * self.groups * self.together
+
+
+def make_plan(net: Network, kept: int, draws: int, *, gradients: bool, itemsize: int) -> Plan:
+    """Choose the sizes for the devices at hand.
+
+    Raises:
+        ValueError: where not even one draw a device fits in memory, with the size.
+    """
+    devices = min(jax.device_count(), draws)
+    on_cpu = jax.default_backend() == "cpu"
+    available = _available_a_device(on_cpu)
+    size = draw_bytes(net, kept, gradients=gradients, itemsize=itemsize)
+    if size > available:
+        raise ValueError(
+            f"simulate: one draw needs {memory.in_words(size)}, and {memory.in_words(available)} a device are "
+            "available; lower the width, the positions, or the depths that keep names"
+        )
+    share = -(-draws // devices)
+    together = 1 if on_cpu else _side_by_side(net, share, int(available / 2 // size))
+    stored = together * net.sizes.depth * layer_parameters(net) * itemsize
+    keep_weights = gradients and stored <= min(LARGEST_KEPT_WEIGHTS, available / 4)
+    operations = draw_operations(net, gradients=gradients) * together
+    groups = int(CHUNK_OPERATIONS["cpu" if on_cpu else "other"] // operations)
+    groups = max(1, min(groups, MOST_DRAWS, -(-share // together)))
+    return Plan(devices, groups, together, keep_weights)
+
+
+def draw_bytes(net: Network, kept: int, *, gradients: bool, itemsize: int) -> int:
+    """What one draw needs: its kept kernels, the layers' inputs, and one layer's weights and activations."""
+    sizes = net.sizes
+    rows = sizes.length * sizes.width
+    hidden = max((shape.fan_out for _, shape in net.shapes), default=sizes.width)
+    attention = sizes.length**2 * (1 + (4 * sizes.heads if "query" in net.names else 1))
+    inputs = sizes.depth * rows if gradients else 0
+    # Double precision sums beside the kernels; weights twice, a drawing and the product that reads it.
+    kernels = kept * sizes.length**2 * (itemsize + 3 * 8)
+    return kernels + itemsize * (inputs + 2 * layer_parameters(net) + attention + 8 * sizes.length * hidden)
+
+
+def layer_parameters(net: Network) -> int:
+    """The number of entries of one layer's matrices."""
+    return sum(shape.fan_in * shape.fan_out for _, shape in net.shapes)
+
+
+def draw_operations(net: Network, *, gradients: bool) -> float:
+    """Floating-point operations of the products of one draw, counted as multiplications plus additions.
+
+    Forward: every matrix once, ``2 T`` a parameter, and the attention. With gradients: the forward pass again, the
+    cotangents, and the norms, the cheaper of two ways for each matrix.
+    """
+    sizes = net.sizes
+    length = sizes.length
+    # Zero queries are a matrix, but no product: a compiler drops the product with zeros.
+    shapes = [shape for name, shape in net.shapes if not (name == "query" and _no_queries(net))]
+    weights = sum(2.0 * length * shape.fan_in * shape.fan_out for shape in shapes)
+    joint = sizes.heads * sizes.head_width
+    mixing = 2.0 * length**2 * joint
+    scores = 0.0 if "query" not in net.names else mixing
+    kernel = 2.0 * length**2 * sizes.width
+    if not gradients:
+        return sizes.depth * (weights + mixing + scores + kernel)
+    norms = sum(
+        min(2.0 * length * shape.fan_in * shape.fan_out, 2.0 * length**2 * (shape.fan_in + shape.fan_out))
+        for _, shape in net.shapes
+    )
+    # The attention's cotangents: two products for the mixing, two for the scores.
+    return sizes.depth * (3 * weights + norms + 4 * mixing + 4 * scores + kernel)
+
+
+def _no_queries(net: Network) -> bool:
+    return isinstance(net.families["query"], Zero)
+
+
+def _side_by_side(net: Network, share: int, fits: int) -> int:
+    wanted = -(-WANTED_ROWS // net.sizes.length)
+    return int(np.clip(wanted, 1, max(1, min(share, fits))))
+
+
+def _available_a_device(on_cpu: bool) -> float:
+    """Bytes for one device: of an accelerator its own, of CPU devices their share of the machine's."""
+    if not on_cpu:
+        stats = jax.local_devices()[0].memory_stats() or {}
+        if "bytes_limit" in stats:
+            return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+    available = memory.available_bytes()
+    return float("inf") if available is None else available / jax.local_device_count()

@@ -1,0 +1,110 @@
+"""From the backward engine's numbers to a result: powers of the width, weights' own norms, what is exact."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernelprop.activations.polynomials import Linear
+from kernelprop.architecture import Transformer
+from kernelprop.layers.gated_mlp import GatedMLP
+from kernelprop.layers.mlp import MLP
+from kernelprop.results import GradientNorms
+
+# Weights of two wide axes get d² of the width-free norm, vectors and scalars d.
+MATRICES = ("query", "key", "value", "output", "mlp_in", "mlp_gate", "mlp_out")
+SAMPLED = "query, bias and rescale are estimates, with standard errors in stderr"
+APPROXIMATE = (
+    "query (tens of per cent), bias, rescale, mix_… and residual weights (several times) are at first order where "
+    "query_exact is False: query_method='exact' or 'sampled' corrects them"
+)
+
+
+class Found(NamedTuple):
+    """The engine's numbers at width 1: rows ``(L,)`` by name, standard errors of those sampled, and the cotangent
+    kernels at depths ``0…L`` if they are kept.
+    """
+
+    rows: dict[str, Any]
+    stderr: dict[str, Any]
+    pulled: Any
+
+
+def report(model: Transformer, found: Found, width: int, query_method: str) -> GradientNorms:
+    """Put a result together for the width, from numbers at width 1."""
+    rows = _scaled(found.rows, width)
+    if isinstance(model.mlp, MLP):
+        rows = {name: row for name, row in rows.items() if not _lacks(model.mlp, name)}
+    exact = query_is_exact(model) | (query_method == "exact")
+    lacking = dict.fromkeys({"mlp_in", "mlp_out"} - set(rows))
+    return GradientNorms(
+        **rows,
+        **lacking,
+        query_exact=exact,
+        width=width,
+        weight_norms=weight_norms(model, width),
+        stderr=_scaled(found.stderr, width) or None,
+        cotangents=found.pulled,
+        description=model,
+        notes=_notes(rows["query"], exact, query_method),
+    )
+
+
+def _scaled(rows: dict[str, Any], width: int) -> dict[str, np.ndarray]:
+    return {n: np.asarray(row * row.dtype.type(width) ** (2 if n in MATRICES else 1)) for n, row in rows.items()}
+
+
+def query_is_exact(model: Transformer) -> np.ndarray:
+    """Where everything above the attention sublayer is linear, bool ``(L,)``: no norm, no nonlinear MLP.
+
+    >>> import kernelprop as kp
+    >>> query_is_exact(kp.Transformer(kp.uniform(4), depth=2, norm="pre"))
+    array([False,  True])
+    """
+    if model.norm is not None and (model.norm.place == "post" or model.norm.final):
+        return np.zeros(model.depth, bool)
+    thinks = _bends(model) & _reaches(model, "mlp")
+    normed = np.full(model.depth, model.norm is not None) & _reaches(model, "attention")
+    whole = thinks | normed
+    above = np.cumsum(whole[::-1])[::-1] - whole
+    return (above == 0) & (model.parallel | ~thinks)
+
+
+def _bends(model: Transformer) -> np.ndarray:
+    """Whether the MLP branches are nonlinear, the norm in front of them included."""
+    mlp = model.mlp
+    linear = mlp is None or (model.norm is None and isinstance(mlp, MLP) and isinstance(mlp.activation, Linear))
+    return np.full(model.depth, not linear)
+
+
+def _reaches(model: Transformer, sublayer: str) -> np.ndarray:
+    """Whether the branch has a weight other than 0."""
+    return np.ones(model.depth, bool) if model.residual is None else np.asarray(getattr(model.residual, sublayer)[1]) != 0
+
+
+def weight_norms(model: Transformer, width: int) -> dict[str, np.ndarray]:
+    """``E‖W‖²_F`` of every weight, ``(L,)``: ``d σ²``, ``e d σ²`` for those into the MLP, 0 for the queries."""
+    ones = np.ones(model.depth)
+    gains = model.gains
+    value, output, key = (ones,) * 3 if gains is None else (gains.value**2, gains.output**2, gains.key**2)
+    norms = {"query": 0 * ones, "key": key, "value": value, "output": output}
+    if model.mlp is not None:
+        expanded = model.mlp.expansion
+        norms |= {"mlp_in": expanded * model.mlp.gain_in**2, "mlp_out": model.mlp.gain_out**2}
+        if isinstance(model.mlp, GatedMLP):
+            norms["mlp_gate"] = expanded * model.mlp.gain_gate**2
+    return {name: width * np.asarray(value, np.float64) for name, value in norms.items()}
+
+
+def _lacks(mlp: MLP, name: str) -> bool:
+    """Biases of variance 0 are none."""
+    bias = {"mlp_bias_in": mlp.bias_in, "mlp_bias_out": mlp.bias_out}.get(name)
+    return bias is not None and not np.any(bias)
+
+
+def _notes(query: np.ndarray, exact: np.ndarray, query_method: str) -> tuple[str, ...]:
+    notes = [] if exact.all() else [SAMPLED if query_method == "sampled" else APPROXIMATE]
+    without = np.flatnonzero(np.isnan(query))
+    if len(without):
+        layers = ", ".join(str(layer + 1) for layer in without[:8]) + (", …" if len(without) > 8 else "")
+        notes.append(f"no softmax makes the attention of layer {layers} (negative entries, or an empty row): no query row")
+    return tuple(notes)

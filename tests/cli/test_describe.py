@@ -1,0 +1,83 @@
+"""``kernelprop describe``, and descriptions as ``evolve`` takes them."""
+
+import tomllib
+
+import pytest
+
+import kernelprop as kp
+from kernelprop.cli.described import plain_letters
+from kernelprop.descriptions import load_description
+
+TOML = """
+[attention]
+kind = "espa"
+length = 8
+depth = 4
+[residual]
+attention = [1, 0.5]
+[input]
+kind = "equicorrelated"
+correlation = 0.25
+"""
+
+
+@pytest.fixture
+def network(tmp_path):
+    (tmp_path / "network.toml").write_text(TOML)
+
+
+def test_a_file_in_words(command, network):
+    ran = command("describe network.toml")
+    assert (ran.code, ran.err) == (0, "")
+    assert "X' = X + 0.5 Attn(X)" in ran.out
+    assert "W_O  (H d_k, d)  variance 1/(H d_k)" in ran.out
+
+
+def test_options_in_words_and_as_a_description_that_loads(command, tmp_path):
+    options = "--attention uspa --length 6 --depth 3 --rho 0.5 --skip 1 --branch 0.3"
+    assert "ρ_0 to ρ_3: 0, 0.206299, 0.370039, 0.5" in command(f"describe {options}").out
+    text = command(f"describe {options} --toml").out
+    assert tomllib.loads(text)["attention"]["rho"] == 0.5
+    (tmp_path / "made.toml").write_text(text)
+    assert load_description(tmp_path / "made.toml").model.depth == 3
+
+
+def test_evolve_takes_a_description_and_its_input_kernel(command, network):
+    rows = command("evolve network.toml --no-plots --json").table["rows"]
+    assert rows[0]["mean_correlation"] == pytest.approx(0.25)
+    expected = kp.propagate(
+        kp.Transformer(kp.espa(8, 4), residual=kp.Residual((1, 0.5))), kp.kernels.equicorrelated(8, 0.25)
+    )
+    assert [row["mean_correlation"] for row in rows] == expected.mean_correlation.tolist()
+    other = command("evolve network.toml --kernel identity --no-plots --json").table["rows"]
+    assert other[0]["mean_correlation"] == 0
+
+
+def test_a_saved_result_has_its_network(command, network):
+    command("evolve network.toml --no-plots --quiet")
+    assert command("describe kernelprop-output/evolution.npz").out == command("describe network.toml").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("describe", "describe: a file or --attention is wanted"),
+        ("describe missing.toml", "missing.toml: no such file"),
+        ("describe network.toml --length 3", "network.toml: describes the whole network"),
+        ("evolve network.toml --attention espa", "network.toml: describes the whole network; leave --example"),
+        ("evolve network.toml --example minilm", "network.toml: describes the whole network; leave --example"),
+        ("evolve network.toml --inputs missing.npy", "missing.npy: no such file"),
+    ],
+)
+def test_bad_input_ends_in_one_line(command, network, arguments, message):
+    ran = command(arguments)
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: {message}")
+    assert ran.err.count("\n") == 1
+
+
+def test_letters_that_a_stream_lacks_are_spelled_out():
+    text = "Σ_Z = α₁² N(Σ) ∘ φ"
+    assert plain_letters(text, "utf-8") == text
+    assert plain_letters(text, "latin-1") == "S_Z = alpha1^2 N(S) * phi"
+    assert plain_letters(text, None).isascii()

@@ -1,0 +1,116 @@
+"""Designs keep their kernel, and their files hold all that it takes to build them."""
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import kernelprop as kp
+from kernelprop import memory, storage
+from kernelprop.descriptions import load_description
+from kernelprop.designs import design
+
+T, L = 16, 12
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("attention", ["espa", "uspa"])
+def test_attention_alone_ends_at_the_prescribed_kernel(attention, causal):
+    made = design(T, L, attention=attention, causal=causal, activation=None, gamma=0.02, rho=0.7)
+    assert made.distance(made.attention_alone) < 1e-12
+    assert made.distance(made.network) == made.distance(made.attention_alone)
+    prescribed = kp.kernels.exponential(T, 0.02) if attention == "espa" else kp.kernels.equicorrelated(T, 0.7)
+    np.testing.assert_array_equal(made.prescribed[-1], prescribed)
+
+
+@pytest.fixture(scope="module")
+def shaped():
+    return design(T, L)
+
+
+def test_a_shaped_network_stays_near_it(shaped):
+    assert shaped.model.mlp.activation.parameters == kp.dks("gelu", L).parameters
+    diagonal = np.diagonal(shaped.network.kernel(L))
+    assert shaped.distance(shaped.network) < 0.07
+    assert diagonal.min() > 0.9
+    assert shaped.network.mean_correlation[L] < 0.99
+
+
+def test_an_activation_that_is_not_shaped_does_not():
+    plain = design(T, L, shaping=None)
+    assert np.diagonal(plain.network.kernel(L)).max() > 2  # the diagonal blows up where correlations gain
+    assert float(plain.model.mlp.gain_out[0]) ** -2 == pytest.approx(0.4252214825702987, abs=1e-14)
+
+
+def test_the_schedule_is_fitted_to_the_input():
+    kernel = 2.0 * kp.kernels.exponential(T, 0.5)
+    made = design(T, L, kernel0=kernel, activation=None)
+    assert made.fit is not None
+    assert made.fit.value == pytest.approx(0.5, abs=1e-12)
+    assert made.schedule[0] == made.fit.value
+    assert made.input_scale == 0.5
+    assert made.distance(made.attention_alone) < 1e-12
+
+
+def test_rectifiers_are_shaped_by_tat():
+    made = design(T, 24, activation="leaky_relu", eta=0.8)
+    assert made.model.mlp.activation.parameters == kp.tat("leaky_relu", 24, eta=0.8).parameters
+
+
+def test_the_files_rebuild_the_network(shaped, tmp_path):
+    tensors_file, words_file = shaped.save(tmp_path / "mine")
+    described = load_description(words_file)
+    assert described.name == "mine"
+    assert storage.equal(described.model, shaped.model)
+    np.testing.assert_array_equal(described.kernel0, shaped.kernel0)
+    tensors = load_file(tensors_file)
+    logits = np.where(tensors["mask"], tensors["bias"].astype(float), -np.inf)
+    softmax = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    matrices = tensors["rescale"][..., None] * softmax
+    np.testing.assert_allclose(matrices, shaped.model.attention.as_matrix(), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(tensors["kernel_last"], shaped.network.kernel(L), rtol=1e-6)
+    assert {name: (array.dtype.name, array.shape) for name, array in tensors.items()} == {
+        "rescale": ("float32", (L, T)),
+        "bias": ("float32", (L, T, T)),
+        "mask": ("bool", (T, T)),
+        "schedule": ("float32", (L + 1,)),
+        "kernel_first": ("float32", (T, T)),
+        "kernel_last": ("float32", (T, T)),
+    }
+
+
+def test_given_arrays_go_with_the_tensors(tmp_path):
+    made = design(T, 3, causal=False, activation=None, kernel0=kp.kernels.exponential(T, 0.7))
+    files = made.save(tmp_path / "both", dtype="float64")
+    described = load_description(files[1])
+    assert storage.equal(described.model, made.model)  # a non-causal E-SPA is its matrices
+    np.testing.assert_array_equal(described.kernel0, made.kernel0)
+
+
+def test_the_words_have_the_initialisation(shaped, tmp_path):
+    text = shaped.save(tmp_path / "mine")[1].read_text(encoding="utf-8")
+    for part in ("W_Q (d, H d_k): variance 0", "W_2 (4 d, d): variance 1/(4 d)", 'tensors = "mine.safetensors"'):
+        assert part in text
+
+
+def test_a_design_that_does_not_fit_is_refused_before_anything_is_written(shaped, tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    with pytest.raises(ValueError, match=r"the biases of 12 layers of 16 positions need .* are available"):
+        shaped.save(tmp_path / "large")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"attention": "dense"}, "attention 'dense' is unknown; use 'espa' or 'uspa'"),
+        ({"kernel0": np.eye(3)}, r"kernel0: shape \(3, 3\) does not fit length=16"),
+        ({"activation": "leaky_relu", "eta": 0.95}, "eta: 0.95 can't be reached by 12 nonlinear layers"),
+        ({"activation": None, "zeta": 1.2}, "zeta was given, but there is no activation to shape"),
+        ({"shaping": None, "zeta": 1.2}, "zeta was given, but shaping is None"),
+        ({"shaping": "sks"}, "method 'sks' is unknown"),
+        ({"residual": kp.Residual((1, 1), (1, 1))}, "a smooth activation is shaped for one"),
+    ],
+)
+def test_what_cannot_be_designed_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        design(T, L, **options)
