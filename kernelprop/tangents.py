@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Key
 
@@ -65,17 +66,18 @@ def exact_corrections(model: Transformer, above: Above) -> Rows:
         queries, keys = factors
         unit = jnp.eye(queries.shape[-1], dtype=queries.dtype)
 
-        def columns(matrix: Array, scalings: Array) -> Array:
-            return jnp.sum(_climbed(model, above, here, matrix[None] * scalings[:, None, :]))
+        def step(vectors: tuple[Array, Array]) -> Rows:
+            key, column = vectors
+            bias = source.of_bias(jnp.broadcast_to(column[None, :], unit.shape))
+            overlaps = {
+                "query": source.of_query(key)[None] * queries[:, None, :],
+                "bias": bias[None] * unit[:, None, :],
+                "rescale": source.share * source.whole[None] * column[None, None, :],
+            }
+            scores = _climbed_together(model, above, here, overlaps)
+            return {name: jnp.sum(score) for name, score in scores.items()}
 
-        def bias(column: Array) -> Array:
-            return columns(source.of_bias(jnp.broadcast_to(column[None, :], unit.shape)), unit)
-
-        return {
-            "query": jnp.sum(lax.map(lambda key: columns(source.of_query(key), queries), keys)),
-            "bias": jnp.sum(lax.map(bias, unit)),
-            "rescale": source.share**2 * columns(source.whole, unit),
-        }
+        return jax.tree.map(jnp.sum, lax.map(step, (keys, unit)))
 
     return _every_layer(model, above, of_head)
 
@@ -92,15 +94,15 @@ def sampled_corrections(model: Transformer, above: Above, key: Key[Array, ""], d
         batch = max(1, min(draws, BATCH_ENTRIES // length**2))
 
         def some(number: Array) -> Rows:
-            own = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, here.number), number), 4)
-            left, right, third = (jax.random.rademacher(k, (batch, length), queries.dtype) for k in own[:3])
-            fourth = jax.random.rademacher(own[3], (batch, length, length), queries.dtype)
+            own = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, here.number), number), 2)
+            left, right, third = jax.random.rademacher(own[0], (3, batch, length), queries.dtype)
+            fourth = jax.random.rademacher(own[1], (batch, length, length), queries.dtype)
             overlaps = {
                 "query": source.of_query(_product(left, keys)) * _product(right, queries)[:, None, :],
                 "bias": source.of_bias(fourth),
                 "rescale": source.share * source.whole[None] * third[:, None, :],
             }
-            return {name: _climbed(model, above, here, overlap) for name, overlap in overlaps.items()}
+            return _climbed_together(model, above, here, overlaps)
 
         scores = lax.map(some, jnp.arange(-(-draws // batch)))
         return {name: score.reshape(-1)[:draws] for name, score in scores.items()}
@@ -141,19 +143,24 @@ def _heads(here: Layer, of_head: Callable[[Layer, HeadSource, tuple[Array, Array
 
 
 def _scalars(model: Transformer, above: Above, here: Layer) -> Rows:
-    rows = {}
-    for name, overlap in at_attention_sum(here.block, here.passage).items():
-        rows[name] = _climbed(model, above, here, overlap[None])[0]
-    for name, overlap in at_mlp_sum(here.block, here.passage).items():
-        overlap, score = through_mlp_sum(here.bends, overlap[None])
-        rows[name] = (score + _above(model, above, here, overlap))[0]
-    return rows
+    """The corrections of parameters with one tangent each, those of both sublayers together."""
+    first, second = at_attention_sum(here.block, here.passage), at_mlp_sum(here.block, here.passage)
+    if not first:
+        return {}
+    overlaps, scores = through_rest(here.block, here.bends, jnp.stack(list(first.values())))
+    if second:
+        later, more = through_mlp_sum(here.bends, jnp.stack(list(second.values())))
+        overlaps, scores = jnp.concatenate([overlaps, later]), jnp.concatenate([scores, more])
+    scores += _above(model, above, here, overlaps)
+    return dict(zip([*first, *second], scores, strict=True))
 
 
-def _climbed(model: Transformer, above: Above, here: Layer, overlaps: Overlaps) -> Float[Array, "batch"]:
+def _climbed_together(model: Transformer, above: Above, here: Layer, overlaps: dict[str, Overlaps]) -> Rows:
     """The second-order terms that overlaps at the attention's sum of a layer meet on their way to the loss."""
-    overlaps, scores = through_rest(here.block, here.bends, overlaps)
-    return scores + _above(model, above, here, overlaps)
+    batch, scores = through_rest(here.block, here.bends, jnp.concatenate(list(overlaps.values())))
+    scores += _above(model, above, here, batch)
+    ends = np.cumsum([len(overlap) for overlap in overlaps.values()])[:-1].tolist()
+    return dict(zip(overlaps, jnp.split(scores, ends), strict=True))
 
 
 def _above(model: Transformer, above: Above, here: Layer, overlaps: Overlaps) -> Float[Array, "batch"]:

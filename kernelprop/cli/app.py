@@ -8,6 +8,7 @@ import kernelprop
 from kernelprop.cli.describe import describe
 from kernelprop.cli.design import design
 from kernelprop.cli.evolve import evolve
+from kernelprop.cli.gradients import gradients
 from kernelprop.cli.show import show
 
 app = typer.Typer(name="kernelprop", rich_markup_mode="rich", add_completion=False, pretty_exceptions_enable=False)
@@ -15,6 +16,7 @@ app.command()(evolve)
 app.command()(show)
 app.command()(describe)
 app.command()(design)
+app.command()(gradients)
 
 
 def _print_version(wanted: bool) -> None:

@@ -70,6 +70,8 @@ def design(
     kernelprop design --depth 12 --attention uspa --tokens to,be,or,not,to,be
     kernelprop evolve kernelprop-design.toml
     """
+    if not out.parent.is_dir():
+        raise ValueError(f"--out {out}: the folder {out.parent} does not exist")
     check_folder(out.parent)
     options = KernelOptions(kernel=kernel, tokens=tokens, inputs=inputs, correlation=correlation, decay=decay)
     targets = {name: value for name, value in (("zeta", zeta), ("eta", eta), ("tau", tau)) if value is not None}

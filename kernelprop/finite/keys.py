@@ -82,14 +82,24 @@ def purpose_key(draw: Array, purpose: int) -> Array:
 
 
 def layer_keys(draw: Array, depth: int) -> Array:
-    """The keys of all layers of a draw, ``(L,)``; layers count from 1."""
+    """The keys of all layers' weights, ``(L, tags)``; layers count from 1.
+
+    Made at one go: a folding of its own for every weight, inside the scan over layers, would take longer to compile
+    than the network.
+    """
     layers = jax.random.fold_in(draw, LAYERS)
-    return jax.vmap(lambda layer: jax.random.fold_in(layers, layer))(jnp.arange(1, depth + 1, dtype=jnp.uint32))
+    tags = jnp.arange(len(WEIGHT_TAGS) + 1, dtype=jnp.uint32)
+
+    def of_layer(layer: Array) -> Array:
+        one = jax.random.fold_in(layers, layer)
+        return jax.vmap(lambda tag: jax.random.fold_in(one, tag))(tags)
+
+    return jax.vmap(of_layer)(jnp.arange(1, depth + 1, dtype=jnp.uint32))
 
 
 def weight_key(layer: Array, name: str) -> Array:
-    """The key of one weight of a layer."""
-    return jax.random.fold_in(layer, WEIGHT_TAGS[name])
+    """The key of one weight, of its layer's keys ``(tags,)``."""
+    return layer[WEIGHT_TAGS[name]]
 
 
 def describe(root: Array) -> np.ndarray:

@@ -93,7 +93,7 @@ def cast(tree: Any, dtype: Any) -> Any:
 
 
 def layer_weights(net: Network, layer: Block, key: Array, dtype: Any) -> dict[str, Array]:
-    """Draw the weights of one layer, gains included; each has a key of its own."""
+    """Draw the weights of one layer, gains included; ``key (tags,)`` holds a key for each."""
     gains = _gains(layer)
     drawn = {
         name: net.families[name].draw(keys.weight_key(key, name), shape, dtype) * gains[name].astype(dtype)
@@ -145,7 +145,7 @@ def forward(
     Args:
         net: the network, cast to the dtype of ``x``.
         x: one example, the input of layer 1.
-        source: keys of the layers ``(L,)``, from which each draws its weights when its turn comes; or the weights
+        source: keys of the layers ``(L, tags)``, from which each draws its weights when its turn comes; or the weights
             themselves, with a leading layer axis.
         observe: ``(state, output, depth) → (state, numbers)`` for the output of every layer, or None.
         state: what ``observe`` starts from.

@@ -53,7 +53,9 @@ def make_plan(net: Network, kept: int, draws: int, *, gradients: bool, itemsize:
     keep_weights = gradients and stored <= min(LARGEST_KEPT_WEIGHTS, available / 4)
     operations = draw_operations(net, gradients=gradients) * together
     groups = int(CHUNK_OPERATIONS["cpu" if on_cpu else "other"] // operations)
-    groups = max(1, min(groups, MOST_DRAWS, -(-share // together)))
+    # A power of two, so that few numbers of draws need a compilation of their own; places left over cost nothing.
+    share_in_groups = 1 << max(2, (-(-share // together) - 1).bit_length())
+    groups = max(1, min(groups, MOST_DRAWS, share_in_groups))
     return Plan(devices, groups, together, keep_weights)
 
 

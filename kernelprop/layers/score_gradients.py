@@ -69,10 +69,11 @@ def score_kernel(
 
 
 def centre(kernel: SplitKernel) -> tuple[Float[Array, "T T"], Float[Array, "T"]]:
-    """``R`` and ``e`` with ``Σ = R + e1ᵀ + 1eᵀ`` and ``R`` centred over positions, from differences."""
+    """``R`` and ``e`` with ``Σ = R + e1ᵀ + 1eᵀ`` and ``R`` centred over positions, exactly 0 where all rows agree."""
     rest = kernel.rest
-    means = jnp.mean(rest, axis=0)
-    edge = means - jnp.mean(means) / 2
+    # Means of equal numbers are that number to the last bit.
+    means = rest[0] + jnp.mean(rest - rest[:1], axis=0)
+    edge = means - (means[0] + jnp.mean(means - means[0])) / 2
     return rest - edge[:, None] - edge[None, :], edge + kernel.cross + kernel.common / 2
 
 

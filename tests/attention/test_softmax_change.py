@@ -10,7 +10,7 @@ from kernelprop.attention.softmax_change import softmax_change
 
 
 def exact(logits, move):
-    with mpmath.workdps(60):
+    with mpmath.workdps(260):
         before = [mpmath.exp(mpmath.mpf(float(x))) if np.isfinite(x) else mpmath.mpf(0) for x in logits]
         after = [b * mpmath.exp(mpmath.mpf(float(m))) for b, m in zip(before, move, strict=True)]
         sums = sum(before), sum(after)

@@ -33,7 +33,7 @@ def test_it_fits_the_schedule_to_tokens_and_evolve_reads_the_result(command):
         ("design --length 4 --tokens a,b,c", "--length: 4 conflicts with a kernel of 3 positions"),
         ("design --length 4 --attention dense", "design: attention 'dense' is unknown"),
         ("design --length 4 --depth 3 --activation leaky_relu", "eta: 0.9 can't be reached by 3 nonlinear layers"),
-        ("design --length 4 --activation none --out missing/mine", "missing/mine.safetensors: the folder missing does"),
+        ("design --length 4 --activation none --out missing/mine", "--out missing/mine: the folder missing does"),
         ("design --length 4 --gamma -1", "espa: depth 1: gamma is -1"),
     ],
 )

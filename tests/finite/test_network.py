@@ -10,7 +10,7 @@ import kernelprop as kp
 from kernelprop.attention.random_softmax import random_softmax, shaped_attention
 from kernelprop.finite import keys
 from kernelprop.finite.attention import attention_weights
-from kernelprop.finite.network import all_weights, cast, forward, network
+from kernelprop.finite.network import cast, forward, network
 from kernelprop.finite.norm import normalise
 from kernelprop.finite.patterns import PlainPattern, SoftmaxPattern, patterns
 from tests.attention.registry import OPERATORS
@@ -23,9 +23,9 @@ def run(model, width, seed=0, **options):
     with jax.enable_x64(True):
         net = cast(network(model, width, **options), F64)
         x = jax.random.normal(jax.random.key(seed + 100), (model.length, width), F64)
-        weights = all_weights(net, keys.draw_key(keys.root_key(seed), 0), F64)
-        y, _, trace = jax.jit(lambda x, w: forward(net, x, w, keep_inputs=True))(x, weights)
-        return net, *(jax.tree.map(np.asarray, tree) for tree in (y, x, weights))
+        layers = keys.layer_keys(keys.draw_key(keys.root_key(seed), 0), model.depth)
+        y, _, trace = jax.jit(lambda x, layers: forward(net, x, layers, keep_weights=True))(x, layers)
+        return net, *(jax.tree.map(np.asarray, tree) for tree in (y, x, trace.weights))
 
 
 def softmax(logits):
@@ -118,8 +118,7 @@ def test_given_attention_is_applied_to_the_values(name):
 
 
 BLOCKS = {
-    "mlp": {"mlp": kp.MLP("gelu", expansion=1.5)},
-    "mlp with biases": {"mlp": kp.MLP("tanh", expansion=2, gain_in=1.3, gain_out=0.7, bias_in=0.5, bias_out=0.2)},
+    "mlp with biases": {"mlp": kp.MLP("tanh", expansion=1.5, gain_in=1.3, gain_out=0.7, bias_in=0.5, bias_out=0.2)},
     "gated": {"mlp": kp.GatedMLP("silu", expansion=2, gain_gate=0.6)},
     "residual": {"mlp": kp.MLP("relu", 2), "residual": kp.Residual((0.8, 0.6), ([0.5, 0.6, 0.7], 0.9))},
     "pre layer": {"mlp": kp.MLP("gelu", 2), "residual": kp.Residual((1, 1), (1, 1)), "norm": kp.Norm("pre", "layer", 1e-5)},
@@ -132,7 +131,6 @@ BLOCKS = {
         "parallel": True,
     },
     "parallel bare": {"mlp": kp.MLP("gelu", 2), "parallel": True},
-    "gains": {"gains": kp.Gains(value=0.5, output=[1.0, 2.0, 3.0])},
 }
 
 
@@ -189,14 +187,11 @@ def turned(x, frequencies):
 
 BIAS = np.random.default_rng(0).normal(size=(2, 5, 5))
 RANDOM = {
-    "plain": {},
     "causal": {"causal": True, "tau": 1.7},
-    "bias": {"bias": BIAS[0], "mask": [True, True, True, False, True]},
-    "bias a head": {"bias": BIAS, "causal": True},
-    "linear": {"logit_scale": "linear", "tau": 3.0},
+    "bias, linear": {"bias": BIAS[0], "mask": [True, True, True, False, True], "logit_scale": "linear", "tau": 3.0},
+    "bias a head, rescale": {"bias": BIAS, "rescale": [1.0, 2.0, 0.5, 1.5, 3.0], "query_gain": 1.4, "key_gain": 0.6},
     "rotary": {"rotary": [1.0, 0.1], "causal": True},
     "rotary, each frequency twice": {"rotary": [0.5]},
-    "rescale": {"rescale": [1.0, 2.0, 0.5, 1.5, 3.0], "query_gain": 1.4, "key_gain": 0.6},
 }
 
 
@@ -303,8 +298,8 @@ def test_batches_run_by_vmap():
     net = cast(network(model, 8), jnp.dtype("float32"))
     layers = keys.layer_keys(keys.root_key(0), 1)
     batch = jax.random.normal(jax.random.key(0), (3, 4, 8))
-    together = jax.vmap(lambda x: forward(net, x, layers)[0])(batch)
-    one = forward(net, batch[1], layers)[0]
+    together = jax.jit(jax.vmap(lambda x: forward(net, x, layers)[0]))(batch)
+    one = jax.jit(lambda x: forward(net, x, layers)[0])(batch[1])
     np.testing.assert_allclose(together[1], one, rtol=1e-5, atol=1e-5)
 
 

@@ -149,7 +149,7 @@ def test_queries_and_keys_are_independent():
     sample = jax.jit(lambda key: layer_weights(net, net.block(net.blocks), key, F32))
     logits = []
     for key in jax.random.split(jax.random.key(0), 40):
-        drawn = sample(key)
+        drawn = sample(keys.layer_keys(key, 1)[0])
         logits.append(np.asarray(8 * drawn["query"] @ (8 * drawn["key"]).T / 8, np.float64))
     diagonal = np.diagonal(logits, axis1=1, axis2=2)
     stderr = 1 / np.sqrt(diagonal.size)
@@ -169,6 +169,9 @@ def test_every_weight_layer_and_draw_has_a_key_of_its_own():
         for layer in keys.layer_keys(one, 3):
             for name in keys.WEIGHT_TAGS:
                 seen.add(tuple(np.asarray(jax.random.key_data(keys.weight_key(layer, name))).tolist()))
+    layer = jax.random.fold_in(jax.random.fold_in(one, keys.LAYERS), 3)
+    hand = jax.random.fold_in(layer, keys.WEIGHT_TAGS["key"])
+    assert keys.weight_key(keys.layer_keys(one, 3)[2], "key") == hand
     assert len(seen) == 3 * (3 + 3 * len(keys.WEIGHT_TAGS))
 
 

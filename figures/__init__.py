@@ -1,0 +1,1 @@
+"""Figures of papers and the gallery, each drawn from a record."""
