@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kernelprop import examples, kernels, observables, plotting
+    from kernelprop import cotangents, examples, kernels, observables, plotting, predictions
     from kernelprop.activations import Activation, LeakyReLU, activation, dks, dual, dual_derivative, tat
     from kernelprop.architecture import Transformer
     from kernelprop.attention.block_diagonal import block_diagonal
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from kernelprop.attention.schedules import espa_schedule, uspa_schedule
     from kernelprop.attention.uniform import uniform
     from kernelprop.attention.uspa import uspa
+    from kernelprop.balance import balance_temperature, dead_queries, residual_scale
     from kernelprop.fitting import Mismatch, SignalFit, fit_espa, fit_uspa, mismatch
+    from kernelprop.gradients import gradient_norms
     from kernelprop.infinite import propagate
     from kernelprop.layers.gains import Gains
     from kernelprop.layers.gated_mlp import GatedMLP
@@ -45,7 +47,9 @@ _HOMES = {
     "SignalFit": "fitting",
     "Transformer": "architecture",
     "activation": "activations",
+    "balance_temperature": "balance",
     "block_diagonal": "attention.block_diagonal",
+    "dead_queries": "balance",
     "dense": "attention.dense",
     "dks": "activations",
     "dual": "activations",
@@ -54,18 +58,20 @@ _HOMES = {
     "espa_schedule": "attention.schedules",
     "fit_espa": "fitting",
     "fit_uspa": "fitting",
+    "gradient_norms": "gradients",
     "identity": "attention.identity",
     "load": "results",
     "mismatch": "fitting",
     "mix": "attention.mixture",
     "propagate": "infinite",
+    "residual_scale": "balance",
     "signal_preserving": "attention.prescribed",
     "tat": "activations",
     "uniform": "attention.uniform",
     "uspa": "attention.uspa",
     "uspa_schedule": "attention.schedules",
 }
-_ROOMS = ("examples", "kernels", "observables", "plotting")
+_ROOMS = ("cotangents", "examples", "kernels", "observables", "plotting", "predictions")
 
 __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "Activation",
@@ -82,7 +88,9 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "SignalFit",
     "Transformer",
     "activation",
+    "balance_temperature",
     "block_diagonal",
+    "dead_queries",
     "dense",
     "dks",
     "dual",
@@ -91,20 +99,24 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "espa_schedule",
     "fit_espa",
     "fit_uspa",
+    "gradient_norms",
     "identity",
     "load",
     "mismatch",
     "mix",
     "propagate",
+    "residual_scale",
     "signal_preserving",
     "tat",
     "uniform",
     "uspa",
     "uspa_schedule",
+    "cotangents",
     "examples",
     "kernels",
     "observables",
     "plotting",
+    "predictions",
 ]
 
 

@@ -1,11 +1,13 @@
 """From the backward engine's numbers to a result: powers of the width, weights' own norms, what is exact."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kernelprop.activations.polynomials import Linear
 from kernelprop.architecture import Transformer
+from kernelprop.attention.random_softmax import RandomSoftmax
+from kernelprop.gradient_scans import Found
 from kernelprop.layers.gated_mlp import GatedMLP
 from kernelprop.layers.mlp import MLP
 from kernelprop.results import GradientNorms
@@ -17,16 +19,6 @@ APPROXIMATE = (
     "query (tens of per cent), bias, rescale, mix_… and residual weights (several times) are at first order where "
     "query_exact is False: query_method='exact' or 'sampled' corrects them"
 )
-
-
-class Found(NamedTuple):
-    """The engine's numbers at width 1: rows ``(L,)`` by name, standard errors of those sampled, and the cotangent
-    kernels at depths ``0…L`` if they are kept.
-    """
-
-    rows: dict[str, Any]
-    stderr: dict[str, Any]
-    pulled: Any
 
 
 def report(model: Transformer, found: Found, width: int, query_method: str) -> GradientNorms:
@@ -45,7 +37,7 @@ def report(model: Transformer, found: Found, width: int, query_method: str) -> G
         stderr=_scaled(found.stderr, width) or None,
         cotangents=found.pulled,
         description=model,
-        notes=_notes(rows["query"], exact, query_method),
+        notes=_notes(rows["query"], exact, query_method) + ((model.attention.in_words(),) if _is_random(model) else ()),
     )
 
 
@@ -54,7 +46,7 @@ def _scaled(rows: dict[str, Any], width: int) -> dict[str, np.ndarray]:
 
 
 def query_is_exact(model: Transformer) -> np.ndarray:
-    """Where everything above the attention sublayer is linear, bool ``(L,)``: no norm, no nonlinear MLP.
+    """Where everything above the attention sublayer is linear, bool ``(L,)``: no norm, nonlinear MLP, random scores.
 
     >>> import kernelprop as kp
     >>> query_is_exact(kp.Transformer(kp.uniform(4), depth=2, norm="pre"))
@@ -63,8 +55,9 @@ def query_is_exact(model: Transformer) -> np.ndarray:
     if model.norm is not None and (model.norm.place == "post" or model.norm.final):
         return np.zeros(model.depth, bool)
     thinks = _bends(model) & _reaches(model, "mlp")
-    normed = np.full(model.depth, model.norm is not None) & _reaches(model, "attention")
-    whole = thinks | normed
+    bent = model.norm is not None or _is_random(model)
+    attends = np.full(model.depth, bent) & _reaches(model, "attention")
+    whole = thinks | attends
     above = np.cumsum(whole[::-1])[::-1] - whole
     return (above == 0) & (model.parallel | ~thinks)
 
@@ -85,14 +78,24 @@ def weight_norms(model: Transformer, width: int) -> dict[str, np.ndarray]:
     """``E‖W‖²_F`` of every weight, ``(L,)``: ``d σ²``, ``e d σ²`` for those into the MLP, 0 for the queries."""
     ones = np.ones(model.depth)
     gains = model.gains
-    value, output, key = (ones,) * 3 if gains is None else (gains.value**2, gains.output**2, gains.key**2)
-    norms = {"query": 0 * ones, "key": key, "value": value, "output": output}
+    value, output, key, query = (ones,) * 4
+    if gains is not None:
+        value, output, key, query = (g**2 for g in (gains.value, gains.output, gains.key, gains.query))
+    # Given attention starts with its queries at zero.
+    query = query * (model.attention.query_gain**2 if isinstance(model.attention, RandomSoftmax) else 0)
+    if isinstance(model.attention, RandomSoftmax):
+        key = key * model.attention.key_gain**2
+    norms = {"query": query, "key": key, "value": value, "output": output}
     if model.mlp is not None:
         expanded = model.mlp.expansion
         norms |= {"mlp_in": expanded * model.mlp.gain_in**2, "mlp_out": model.mlp.gain_out**2}
         if isinstance(model.mlp, GatedMLP):
             norms["mlp_gate"] = expanded * model.mlp.gain_gate**2
     return {name: width * np.asarray(value, np.float64) for name, value in norms.items()}
+
+
+def _is_random(model: Transformer) -> bool:
+    return isinstance(model.attention, RandomSoftmax) and model.attention.is_random
 
 
 def _lacks(mlp: MLP, name: str) -> bool:

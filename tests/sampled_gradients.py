@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def measured(model, kernel0, width, draws, *, factor, seed=0, batch=50):
+def measured(model, kernel0, width, draws, *, factor, seed=0, batch=50, heads=1):
     """Mean and standard error of ``‖∂loss/∂W‖²`` over draws, by name, ``(L,)`` each; the loss is ``⟨factor R, X_L⟩``.
 
-    ``factor (T, n)`` with ``factor factorᵀ = G_L``. The input is ``F Q √d`` with ``Q`` Haar orthogonal.
+    ``factor (T, n)`` with ``factor factorᵀ = G_L``. The input is ``F Q √d`` with ``Q`` Haar orthogonal. ``heads`` is
+    how many share an attention that has no heads of its own.
     """
-    spec = _spec(model)
+    spec = _spec(model, heads)
     root = np.linalg.cholesky(np.asarray(kernel0) + 1e-15 * np.eye(len(kernel0)))
 
     def one(key):
@@ -32,7 +33,9 @@ def measured(model, kernel0, width, draws, *, factor, seed=0, batch=50):
     return {n: (v.mean(0), v.std(0, ddof=1) / np.sqrt(draws)) for n, v in values.items()}
 
 
-def _spec(model):
+def _spec(model, heads):
+    if hasattr(model.attention, "chains"):
+        return _random_spec(model, heads)
     stack = hasattr(model.attention, "layers")
     layers = list(model.attention) if stack else [model.attention] * model.depth
     mixed = type(layers[0]).__name__ == "Mixture"
@@ -40,14 +43,28 @@ def _spec(model):
     log_p = np.stack([np.where(f.mask, f.bias, -1e9) for f in forms])
     rescale = np.stack([f.rescale for f in forms])
     if log_p.ndim == 3:
-        log_p, rescale = log_p[:, None], rescale[:, None]
+        log_p, rescale = (np.repeat(x[:, None], heads, axis=1) for x in (log_p, rescale))
     mix = np.stack([[one.alpha, one.beta] for one in layers]) if mixed else np.tile([0.0, 1.0], (model.depth, 1))
-    return {"model": model, "log_p": log_p, "rescale": rescale, "mix": mix}
+    return {"model": model, "log_p": log_p, "rescale": rescale, "mix": mix, "tau": 1.0, "gains": (0.0, 1.0)}
+
+
+def _random_spec(model, heads):
+    layer, length = model.attention, model.attention.length
+    base = np.broadcast_to(np.where(layer.mask, layer.bias, -1e9), (model.depth, heads, length, length))
+    rescale = np.ones(length) if layer.rescale is None else layer.rescale
+    return {
+        "model": model,
+        "log_p": base,
+        "rescale": np.broadcast_to(rescale, (model.depth, heads, length)),
+        "mix": np.tile([0.0, 1.0], (model.depth, 1)),
+        "tau": float(layer.tau),
+        "gains": (float(layer.query_gain), float(layer.key_gain)),
+    }
 
 
 def _draw(key, spec, width):
     model, depth, heads = spec["model"], spec["model"].depth, spec["log_p"].shape[1]
-    keys = iter(jax.random.split(key, 8))
+    keys = iter(jax.random.split(key, 9))
     gains = model.gains
 
     def gain(name):
@@ -59,8 +76,8 @@ def _draw(key, spec, width):
 
     small = width // heads
     params = {
-        "query": jnp.zeros((depth, heads, width, small)),
-        "key": gain("key") * normal(heads, width, small) / np.sqrt(width),
+        "query": spec["gains"][0] * gain("query") * normal(heads, width, small) / np.sqrt(width),
+        "key": spec["gains"][1] * gain("key") * normal(heads, width, small) / np.sqrt(width),
         "value": gain("value") * normal(heads, width, small) / np.sqrt(width),
         "output": gain("output") * normal(heads, small, width) / np.sqrt(width),
         "bias": jnp.asarray(spec["log_p"], jnp.float32),
@@ -100,7 +117,7 @@ def _network(params, spec, width):
         post = (lambda y, g: _norm(model.norm, y, g)) if place == "post" else (lambda y, g: y)
         gains = {n: p.get(f"{n}_norm") for n in ("attention", "mlp")}
         inside = pre(x, gains["attention"])
-        z = p["attention_alpha"] * x + p["attention_beta"] * _attention(p, inside, model, layer, width)
+        z = p["attention_alpha"] * x + p["attention_beta"] * _attention(p, inside, spec, layer)
         if model.parallel:
             x = post(z if model.mlp is None else z + p["mlp_beta"] * _mlp(p, inside, model.mlp), gains["attention"])
             continue
@@ -111,8 +128,9 @@ def _network(params, spec, width):
     return _norm(model.norm, x, params["final_norm"]) if model.norm is not None and model.norm.final else x
 
 
-def _attention(p, x, model, layer, width):
-    tau = 1.0 if model.gains is None else float(model.gains.temperature[layer])
+def _attention(p, x, spec, layer):
+    gains = spec["model"].gains
+    tau = spec["tau"] * (1.0 if gains is None else float(gains.temperature[layer]))
     heads, small = p["query"].shape[0], p["query"].shape[2]
     total = 0.0
     for h in range(heads):
@@ -133,4 +151,4 @@ def _mlp(p, x, mlp):
 def _norm(norm, x, gain):
     if norm.kind == "layer":
         x = x - jnp.mean(x, -1, keepdims=True)
-    return gain * x / jnp.sqrt(jnp.mean(x**2, -1, keepdims=True) + norm.epsilon)
+    return gain[None] * x / jnp.sqrt(jnp.mean(x**2, -1, keepdims=True) + norm.epsilon)

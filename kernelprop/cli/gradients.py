@@ -54,7 +54,7 @@ def gradients(
     method: Any = query_method
     with sign_of_life(f"gradients of {described.model.depth} layers", quiet=silent):
         norms = gradient_norms(described.model, described.kernel0, cotangent, width, method)
-        balanced = balance_temperature(described.model, described.kernel0, cotangent) if balance else None
+        balanced = balance_temperature(described.model, described.kernel0, cotangent).temperature if balance else None
     with sign_of_life("writing", quiet=silent):
         written = fill(out, lambda folder: _write(norms, folder, plots=not no_plots), NAMES)
     if json:

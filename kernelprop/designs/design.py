@@ -10,6 +10,7 @@ import numpy as np
 from kernelprop.architecture import Transformer
 from kernelprop.designs.saving import save_design
 from kernelprop.fitting import SignalFit
+from kernelprop.observables import mean_correlation, rank_residual
 from kernelprop.results import Evolution
 
 
@@ -63,8 +64,6 @@ class Design:
 
 
 def _row(name: str, kernel: np.ndarray, prescribed: np.ndarray) -> dict[str, Any]:
-    from kernelprop.observables import mean_correlation, rank_residual
-
     diagonal = np.diagonal(kernel)
     return {
         "kernel": name,

@@ -15,7 +15,7 @@ INTERVAL = 5.0
 
 
 class Progress:
-    """The draws that are done: their moments and, where kept, their single numbers.
+    """The draws that are done: their moments, packed, and, where kept, their single numbers.
 
     Draws are done in the order of their numbers, so that how many says which.
     """
@@ -25,16 +25,15 @@ class Progress:
         self.path = None if path is None else Path(path)
         self.done = 0
         self.moments: Moments | None = None
-        self.samples: dict[str, list[np.ndarray]] = {}
+        self.parts: list[np.ndarray] = []
         self._written = time.monotonic()
         if self.path is not None and self.path.exists():
             self._resume()
 
-    def add(self, moments: Moments, samples: dict[str, np.ndarray]) -> None:
-        """Take in the next draws."""
+    def add(self, moments: Moments, draws: np.ndarray) -> None:
+        """Take in the next draws: their moments, and their numbers ``(draws, kept)``."""
         self.moments = moments if self.moments is None else merge(self.moments, moments)
-        for name, values in samples.items():
-            self.samples.setdefault(name, []).append(values)
+        self.parts.append(draws)
         self.done = int(self.moments.count)
         if time.monotonic() - self._written > INTERVAL:
             self.write()
@@ -49,13 +48,13 @@ class Progress:
             "count": float(self.moments.count),
             "mean": self.moments.mean,
             "squares": self.moments.squares,
-            "samples": self.collected(),
+            "draws": self.draws(),
         }
         storage.save(state, self.path)
 
-    def collected(self) -> dict[str, np.ndarray]:
-        """Single draws' numbers by name, ``(done, …)``."""
-        return {name: np.concatenate(parts) for name, parts in self.samples.items()}
+    def draws(self) -> np.ndarray:
+        """Single draws' numbers, ``(done, kept)``."""
+        return np.concatenate(self.parts)
 
     def _resume(self) -> None:
         state = storage.load(self.path)  # pyright: ignore[reportArgumentType]
@@ -65,5 +64,5 @@ class Progress:
             if not storage.equal(state["settings"].get(name), value):
                 raise ValueError(f"checkpoint: {self.path} was made with another {name}; remove it to start anew")
         self.moments = Moments(state["count"], state["mean"], state["squares"])
-        self.samples = {name: [values] for name, values in state["samples"].items()}
+        self.parts = [state["draws"]]
         self.done = int(state["count"])

@@ -1,6 +1,7 @@
 """A chunk of draws on all devices of all processes: each takes its share, the moments come back."""
 
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -12,18 +13,18 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, UInt32
 
 from kernelprop.finite import keys, moments
-from kernelprop.finite.draw import Experiment, one_draw
+from kernelprop.finite.draw import Experiment, layout, packed_draw
 from kernelprop.finite.moments import Moments
 from kernelprop.finite.plan import Plan
 
 AXIS = "draws"
 
 
-class Scattered(NamedTuple):
-    """What each device found: its moments, and single draws' numbers where they are kept."""
+class Found(NamedTuple):
+    """What a chunk gave: the moments of its packed draws and, where they are kept, the draws, ``(draws, numbers)``."""
 
     moments: Moments
-    samples: dict[str, Any]
+    draws: Any
 
 
 def draw_mesh(devices: int) -> Mesh:
@@ -31,30 +32,33 @@ def draw_mesh(devices: int) -> Mesh:
     return jax.make_mesh((devices,), (AXIS,), axis_types=(AxisType.Auto,), devices=jax.devices()[:devices])
 
 
-def run_chunk(
-    run: Experiment, root: np.ndarray, first: int, stop: int, plan: Plan, sampled: tuple[str, ...] = ()
-) -> Scattered:
+def run_chunk(run: Experiment, root: np.ndarray, first: int, stop: int, plan: Plan, keep_from: int) -> Found:
     """Draws ``first … stop − 1`` (at most a chunk), merged over devices, as numpy arrays in double precision.
 
-    ``root`` is the key as plain numbers, which every process can hand to all devices.
-
     A draw's key is made from its number, so that neither the devices nor the chunks matter for what it is.
+
+    Args:
+        run: the experiment, in numpy arrays, which every process can hand to all devices.
+        root: the root key's numbers.
+        first: the first draw.
+        stop: the draw behind the last one.
+        plan: how draws are spread.
+        keep_from: single draws' numbers are returned from this place of the packed vector on.
     """
     count = stop - first
     shape = (plan.devices, plan.groups, plan.together)
     # Devices come fastest, so that a chunk that isn't full is spread over all of them.
     order = np.arange(plan.chunk).reshape(plan.groups, plan.together, plan.devices).transpose(2, 0, 1)
-    numbers = (first + np.minimum(order, count - 1)).astype(np.uint32).reshape(shape)
+    numbers = (first + np.minimum(order, count - 1)).astype(np.uint32)
     mesh = draw_mesh(plan.devices)
     spread = NamedSharding(mesh, PartitionSpec(AXIS))
     placed = [jax.make_array_from_callback(shape, spread, lambda i, a=a: a[i]) for a in (numbers, order < count)]
-    found = _on_mesh(run, root, *placed, mesh, sampled)
-    found = _to_every_process(found)
-    parts = [jax.tree.map(lambda leaf, d=d: leaf[d], found.moments) for d in range(plan.devices)]
-    total = parts[0]
-    for part in parts[1:]:
+    found = _to_every_process(_on_mesh(run, root, *placed, mesh, keep_from))
+    total, *rest = [Moments(*(leaf[device] for leaf in found.moments)) for device in range(plan.devices)]
+    for part in rest:
         total = moments.merge(total, part)
-    return Scattered(total, {name: _in_order(leaf, order, count) for name, leaf in found.samples.items()})
+    in_order = np.argsort(order.ravel())[:count]
+    return Found(total, found.draws.reshape(order.size, -1)[in_order])
 
 
 def _to_every_process(tree: Any) -> Any:
@@ -63,24 +67,18 @@ def _to_every_process(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
-def _in_order(leaf: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
-    """Single draws' numbers, sorted by draw."""
-    flat = leaf.reshape(order.size, *leaf.shape[3:])
-    return flat[np.argsort(order.ravel())][:count]
-
-
-@partial(jax.jit, static_argnames=("mesh", "sampled"))
+@partial(jax.jit, static_argnames=("mesh", "keep_from"))
 def _on_mesh(
     run: Experiment,
     root: UInt32[Any, "words"],
     numbers: UInt32[Array, "devices groups together"],
     counted: Bool[Array, "devices groups together"],
     mesh: Mesh,
-    sampled: tuple[str, ...],
-) -> Scattered:
-    def on_device(run: Experiment, root: Array, numbers: Array, counted: Array) -> Scattered:
+    keep_from: int,
+) -> Found:
+    def on_device(run: Experiment, root: Array, numbers: Array, counted: Array) -> Found:
         key = jax.random.wrap_key_data(root, impl=keys.GENERATOR)
-        found = _groups(run, key, numbers[0], counted[0], sampled)
+        found = _groups(run, key, numbers[0], counted[0], keep_from)
         return jax.tree.map(lambda leaf: leaf[None], found)
 
     whole, split = PartitionSpec(), PartitionSpec(AXIS)
@@ -90,31 +88,27 @@ def _on_mesh(
     return sharded(run, root, numbers, counted)
 
 
-def _groups(run: Experiment, root: Array, numbers: Array, counted: Array, sampled: tuple[str, ...]) -> Scattered:
+def _groups(run: Experiment, root: Array, numbers: Array, counted: Array, keep_from: int) -> Found:
     """One device's share: its groups in turn, each merged into the moments as it ends."""
+    together = numbers.shape[1]
+    size = sum(prod(shape) for shape in layout(run).values())
 
-    def draws(numbers: Array) -> dict[str, Array]:
-        if len(numbers) == 1:  # A batch axis of one would cost matrix products their fast path.
-            values = one_draw(run, keys.draw_key(root, numbers[0]))
-            return jax.tree.map(lambda leaf: leaf[None], values)
-        return jax.vmap(lambda number: one_draw(run, keys.draw_key(root, number)))(numbers)
+    def draws(numbers: Array) -> Array:
+        if together == 1:  # A batch axis of one would cost matrix products their fast path.
+            return packed_draw(run, keys.draw_key(root, numbers[0]))[None]
+        return jax.vmap(lambda number: packed_draw(run, keys.draw_key(root, number)))(numbers)
 
-    def group(total: Moments, step: tuple[Array, Array]) -> tuple[Moments, dict[str, Array]]:
+    def group(total: Moments, step: tuple[Array, Array]) -> tuple[Moments, Array]:
         numbers, counted = step
 
-        def work(total: Moments) -> tuple[Moments, dict[str, Array]]:
+        def work(total: Moments) -> tuple[Moments, Array]:
             values = draws(numbers)
-            merged = moments.merge(total, moments.of_batch(values, counted))
-            return merged, {name: values[name] for name in sampled}
+            return moments.merge(total, moments.of_batch(values, counted)), values[:, keep_from:]
+
+        def nothing(total: Moments) -> tuple[Moments, Array]:
+            return total, jnp.zeros((together, size - keep_from), jnp.float64)
 
         # Places behind the last draw cost nothing.
-        return lax.cond(jnp.any(counted), work, lambda total: (total, _zeros(single, sampled)), total)
+        return lax.cond(jnp.any(counted), work, nothing, total)
 
-    single = jax.eval_shape(draws, numbers[0])
-    start = moments.nothing_yet(jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), single))
-    total, samples = lax.scan(group, start, (numbers, counted))
-    return Scattered(total, samples)
-
-
-def _zeros(shapes: dict[str, Any], names: tuple[str, ...]) -> dict[str, Array]:
-    return {name: jnp.zeros(shapes[name].shape, shapes[name].dtype) for name in names}
+    return Found(*lax.scan(group, moments.nothing_yet(size), (numbers, counted)))

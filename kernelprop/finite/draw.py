@@ -51,6 +51,29 @@ def experiment(
     )
 
 
+def layout(run: Experiment) -> dict[str, tuple[int, ...]]:
+    """The shape of everything that a draw measures, by name, in the order in which it is packed."""
+    sizes = run.network.sizes
+    depths, length = sizes.depth + 1, sizes.length
+    shapes: dict[str, tuple[int, ...]] = {"kernels": (run.kept, length, length), "diagonal": (depths, length)}
+    shapes |= dict.fromkeys(measures.SCALARS, (depths,))
+    return shapes | dict.fromkeys(run.network.names if run.gradients else (), (sizes.depth,))
+
+
+def packed_draw(run: Experiment, key: Array) -> Float[Array, "numbers"]:
+    """One draw as one vector in double precision: sums over draws then compile as one, not as one a name."""
+    values = one_draw(run, key)
+    return jnp.concatenate([values[name].astype(jnp.float64).ravel() for name in layout(run)])
+
+
+def unpacked(vectors: Float[np.ndarray, "*draws numbers"], shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    """The numbers of packed draws by name, each with the leading axes of ``vectors``."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
+    pieces = np.split(vectors, ends[:-1], axis=-1)
+    leading = vectors.shape[:-1]
+    return {name: piece.reshape(*leading, *shape) for (name, shape), piece in zip(shapes.items(), pieces, strict=True)}
+
+
 def one_draw(run: Experiment, key: Array) -> dict[str, Array]:
     """Everything measured in one draw, by name, with a leading axis over depths, or over layers for gradients."""
     net = run.network

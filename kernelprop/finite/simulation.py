@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from math import prod
 from typing import Any, Literal
 
 import jax
@@ -12,7 +13,7 @@ from kernelprop import door
 from kernelprop.architecture import Transformer
 from kernelprop.finite import chunks, keys
 from kernelprop.finite.checkpoint import Progress
-from kernelprop.finite.draw import Experiment, experiment
+from kernelprop.finite.draw import Experiment, experiment, layout, unpacked
 from kernelprop.finite.ensemble import Ensemble
 from kernelprop.finite.inputs import cotangent_factor, network_input, position_factor
 from kernelprop.finite.measures import SCALARS
@@ -109,10 +110,12 @@ def simulate(
     state = Progress(settings | {"samples": samples}, checkpoint)
     if state.done > draws:
         raise ValueError(f"checkpoint: {checkpoint} holds {state.done} draws, more than the {draws} asked for")
-    wanted = (*SCALARS, *(net.names if gradients else ())) if samples else ()
+    shapes = layout(run)
+    # Scalars stand behind the kernels and the diagonals.
+    keep_from = sum(prod(shapes[name]) for name in (("kernels", "diagonal") if samples else shapes))
     with jax.enable_x64(True), jax.default_matmul_precision(PRECISIONS[precision]):
-        _run(as_numpy(run, float_type), root, plan, state, draws, wanted, progress)
-    return _ensemble(model, net, kept, state, draws, float_type.name, precision)
+        _run(as_numpy(run, float_type), root, plan, state, draws, keep_from, progress)
+    return _ensemble(model, run, kept, state, draws, precision)
 
 
 def as_numpy(tree: Any, dtype: np.dtype) -> Any:
@@ -131,7 +134,7 @@ def _run(
     plan: Any,
     state: Progress,
     draws: int,
-    sampled: tuple[str, ...],
+    keep_from: int,
     progress: Report | None,
 ) -> None:
     """Chunk after chunk until all draws are done, or the user interrupts."""
@@ -139,8 +142,8 @@ def _run(
     try:
         while state.done < draws:
             stop = min(state.done + plan.chunk, draws)
-            found = chunks.run_chunk(run, root, state.done, stop, plan, sampled)
-            state.add(found.moments, found.samples)
+            found = chunks.run_chunk(run, root, state.done, stop, plan, keep_from)
+            state.add(found.moments, found.draws)
             if progress is not None:
                 progress(state.done, draws, time.monotonic() - started)
     except KeyboardInterrupt:
@@ -170,11 +173,15 @@ def _settings(
 
 
 def _ensemble(
-    model: Transformer, net: Network, kept: KeptDepths, state: Progress, asked: int, dtype: str, precision: str
+    model: Transformer, run: Experiment, kept: KeptDepths, state: Progress, asked: int, precision: str
 ) -> Ensemble:
     assert state.moments is not None
-    errors = state.moments.standard_error()
-    found = {name: Estimate(mean, errors[name], state.done) for name, mean in state.moments.mean.items()}
+    net, shapes = run.network, layout(run)
+    errors = unpacked(state.moments.standard_error(), shapes)
+    means = unpacked(state.moments.mean, shapes)
+    found = {name: Estimate(mean, errors[name], state.done) for name, mean in means.items()}
+    scalars = {name: shape for name, shape in shapes.items() if name not in ("kernels", "diagonal")}
+    draws = state.draws()
     diagonal = found["diagonal"].mean
     healthy = (diagonal > 0) & np.isfinite(diagonal)
     norms = {name: found[name] for name in MATRICES if name in found}
@@ -184,15 +191,15 @@ def _ensemble(
         diagonal=found["diagonal"],
         **{name: found[name] for name in SCALARS},
         undefined=~healthy.all(-1) | ~np.isfinite(found["rank_residual"].mean),
-        below_floor=found["rank_residual"].mean <= 16 * np.finfo(dtype).eps,
+        below_floor=found["rank_residual"].mean <= 16 * np.finfo(run.dtype).eps,
         width=net.sizes.width,
         heads=net.sizes.heads,
         head_width=net.sizes.head_width,
         draws=state.done,
-        dtype=dtype,
+        dtype=run.dtype,
         precision=precision,
         **norms,
-        samples=state.collected() or None,
+        samples=unpacked(draws, scalars) if draws.shape[1] else None,
         description=model,
         notes=_notes(net, state.done, asked),
     )

@@ -71,6 +71,7 @@ def with_gains(
     value, output = gains.value**2, gains.output**2
     scale = dict.fromkeys(rows, value * output)
     scale["query"] *= (gains.temperature * gains.key) ** 2
+    scale["key"] *= (gains.temperature * gains.query) ** 2
     rows = {name: scale[name] * row for name, row in rows.items()}
     own = {"value": output * through, "output": value * through, "branch": value * output * through}
     return value * output * pulled, rows | own

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from kernelprop.attention.random_softmax import RandomSoftmax
 from kernelprop.layers import attention, mlp, norm, residual
 from kernelprop.layers.gains import Gains
 from kernelprop.layers.norm import Norm
@@ -100,8 +101,15 @@ def parallel_sum(block: Block, kernel: SplitKernel, key: Array | None = None) ->
 
 def attention_branch(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
     """``σ_V² σ_O² mean_h A_h Σ A_hᵀ`` of what enters the branch."""
-    branch = attention.forward(block.attention, kernel, key)
+    branch = attention.forward(with_gains(block.attention, block.gains), kernel, key)
     return branch if block.gains is None else branch.scaled((block.gains.value * block.gains.output) ** 2)
+
+
+def with_gains(operator: Any, gains: Gains | None) -> Any:
+    """The attention with what gains of queries and keys and a temperature do to its logits, if these are random."""
+    if gains is None or not isinstance(operator, RandomSoftmax):
+        return operator
+    return operator.scaled_logits(gains.temperature * gains.query * gains.key)
 
 
 def _seen(how: Norm | None, kernel: SplitKernel) -> Float[Array, "T"] | None:

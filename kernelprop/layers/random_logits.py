@@ -39,7 +39,7 @@ def factor(kernel: SplitKernel) -> Factor:
     """
     joint, common_size, size = _scaled(kernel)
     values, vectors = jnp.linalg.eigh(joint)
-    kept = jnp.where(values > _rounding(kernel) * values[-1], values, 0.0)
+    kept = values * (values > _rounding(kernel) * values[-1])
     root = _product(vectors * jnp.sqrt(kept)[None, :], vectors.T)
     return Factor(jnp.sqrt(common_size) * root[0], jnp.sqrt(size) * root[1:])
 

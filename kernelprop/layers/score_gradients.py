@@ -1,5 +1,7 @@
 """What a softmax sublayer's scores, biases and rescalings receive: the second moments of its Jacobian."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -11,16 +13,19 @@ from kernelprop.split_kernel import SplitKernel
 Rows = dict[str, Float[Array, "*layers"]]
 
 
+class Scores(NamedTuple):
+    """One head's second moments: the rows, and ``t``, ``ΣPᵀ`` and ``PΣPᵀ`` of the centred keys."""
+
+    rows: Rows
+    t: Float[Array, "T T"]
+    keys: Float[Array, "T T"]
+    outputs: Float[Array, "T T"]
+
+
 def score_rows(layer: AttentionLayer, kernel: SplitKernel, cotangent: Float[Array, "T T"]) -> Rows:
     """The norms that pass through ``P`` of one headless layer ``A = (αI +) βDP``, every gain taken as 1.
 
-    With ``t`` as in `score_kernel` (theory: backward recursion)
-
-    * ``query = Σ_ii' Σ_ii' G_ii' D_i D_i' t_ii'``, for a unit temperature and random keys,
-    * ``bias = Σ_ij G_ii D_i² P_ij² C^i_jj``, ``C^i`` the kernel of the keys less their mean under row ``i``,
-    * ``rescale = Σ_i G_ii (PΣPᵀ)_ii``,
-
-    the first two times ``β²``, and so the third; for a skip of the values ``mix_alpha = ⟨G, Σ⟩`` and ``mix_beta =
+    Those of `softmax_rows` times ``β²``; for a skip of the values also ``mix_alpha = ⟨G, Σ⟩`` and ``mix_beta =
     ⟨G, DPΣPᵀD⟩``. All but ``mix_alpha`` are NaN where ``A`` has negative entries or empty rows: no softmax.
 
     Cost: five products of the operator, ``O(T²)`` where it is structured.
@@ -30,23 +35,41 @@ def score_rows(layer: AttentionLayer, kernel: SplitKernel, cotangent: Float[Arra
     rescale = jnp.sum(matrix, axis=1)
     softmax = jnp.all(matrix >= 0) & jnp.all(rescale > 0)
     rescale = jnp.where(softmax, rescale, jnp.ones_like(rescale))
+    found = softmax_rows(base, rescale, matrix / rescale[:, None], kernel, cotangent).rows
+    mix_beta = found.pop("attended")
+    rows = {name: share**2 * row for name, row in found.items()}
+    if not has_value_skip(layer):
+        return _where_softmax(softmax, rows)
+    return _where_softmax(softmax, rows | {"mix_beta": mix_beta}) | {"mix_alpha": pairing(cotangent, kernel)}
+
+
+def softmax_rows(
+    layer: AttentionLayer,
+    rescale: Float[Array, "T"],
+    probability: Float[Array, "T T"],
+    kernel: SplitKernel,
+    cotangent: Float[Array, "T T"],
+) -> Scores:
+    """The norms through ``P``, the operator ``layer`` being ``DP``; ``t`` as in `score_kernel`.
+
+    * ``query = Σ_ii' Σ_ii' G_ii' D_i D_i' t_ii'``, for a unit temperature and random keys,
+    * ``bias = Σ_ij G_ii D_i² P_ij² C^i_jj``, ``C^i`` the kernel of the keys less their mean under row ``i``,
+    * ``rescale = Σ_i G_ii (PΣPᵀ)_ii``, and ``attended = ⟨G, DPΣPᵀD⟩``.
+    """
     centred, edge = centre(kernel)
-    moved = base.act(edge) / rescale
-    t, keys, outputs = score_kernel(base, rescale, centred)
+    moved = layer.act(edge) / rescale
+    t, keys, outputs = score_kernel(layer, rescale, centred)
     attended = outputs + (moved[:, None] + moved[None, :])
     weighed = cotangent * (rescale[:, None] * rescale[None, :])
-    probability = matrix / rescale[:, None]
     spread = jnp.diagonal(centred)[None, :] - 2 * keys.T + jnp.diagonal(outputs)[:, None]
     rows = {
         # Rounding can push a vanishing sum of squares below zero.
-        "query": jnp.maximum(share**2 * pair(weighed * kernel.join(), t), 0.0),
-        "bias": share**2 * jnp.sum(jnp.diagonal(weighed)[:, None] * (probability**2 * spread)),
-        "rescale": share**2 * jnp.sum(jnp.diagonal(cotangent) * jnp.diagonal(attended)),
+        "query": jnp.maximum(pair(weighed * kernel.join(), t), 0.0),
+        "bias": jnp.maximum(jnp.sum(jnp.diagonal(weighed)[:, None] * (probability**2 * spread)), 0.0),
+        "rescale": jnp.sum(jnp.diagonal(cotangent) * jnp.diagonal(attended)),
+        "attended": pair(weighed, attended),
     }
-    if has_value_skip(layer):
-        rows["mix_beta"] = pair(weighed, attended)
-    rows = {name: _where_softmax(softmax, value) for name, value in rows.items()}
-    return rows | ({"mix_alpha": pairing(cotangent, kernel)} if has_value_skip(layer) else {})
+    return Scores(rows, t, keys, outputs)
 
 
 def score_kernel(
@@ -77,5 +100,5 @@ def centre(kernel: SplitKernel) -> tuple[Float[Array, "T T"], Float[Array, "T"]]
     return rest - edge[:, None] - edge[None, :], edge + kernel.cross + kernel.common / 2
 
 
-def _where_softmax(softmax: Bool[Array, ""], value: Array) -> Array:
-    return jnp.where(softmax, value, jnp.full_like(value, jnp.nan))
+def _where_softmax(softmax: Bool[Array, ""], rows: Rows) -> Rows:
+    return {name: jnp.where(softmax, row, jnp.full_like(row, jnp.nan)) for name, row in rows.items()}

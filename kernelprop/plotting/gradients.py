@@ -39,7 +39,7 @@ def gradient_profile(norms: GradientNorms) -> "Figure":
     groups = [group for group in groups if group]
     figure = new_figure(PAGE if len(groups) > 1 else PAGE / 2, 2.8)
     panels = np.atleast_1d(figure.subplots(1, len(groups), sharey=True))
-    colours = dict(zip((*ATTENTION, *MLP), COLOURS, strict=True))
+    colours: dict[str, str] = dict(zip((*ATTENTION, *MLP), COLOURS, strict=True))
     for axes, group in zip(panels, groups, strict=True):
         for name in group:
             _line(axes, name, norms, colours[name])

@@ -9,7 +9,7 @@ from kernelprop import memory, storage
 from kernelprop.descriptions import load_description
 from kernelprop.designs import design
 
-T, L = 16, 12
+T, L = 16, 36
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -23,8 +23,28 @@ def test_attention_alone_ends_at_the_prescribed_kernel(attention, causal):
 
 
 @pytest.fixture(scope="module")
-def shaped():
-    return design(T, L)
+def designs():
+    """36 blocks with each of the activations: what is compiled for one, all tests share."""
+    return {
+        "DKS GELU": design(T, L),
+        "TAT leaky ReLU": design(T, L, activation="leaky_relu"),
+        "GELU": design(T, L, shaping=None),
+        "sigmoid": design(T, L, activation="sigmoid", shaping=None),
+    }
+
+
+@pytest.fixture
+def shaped(designs):
+    return designs["DKS GELU"]
+
+
+def test_all_activations_but_the_plain_sigmoid_keep_positions_apart(designs):
+    # He et al. 2023 train E-SPA with all of these but the plain sigmoid.
+    for name, made in designs.items():
+        keeps = name != "sigmoid"
+        assert (made.network.mean_correlation[L] < 0.999) == keeps, name
+        assert (made.network.rank_residual[L] > 0.05) == keeps, name
+    assert designs["sigmoid"].network.mean_correlation[L] > 1 - 1e-5
 
 
 def test_a_shaped_network_stays_near_it(shaped):
@@ -35,8 +55,8 @@ def test_a_shaped_network_stays_near_it(shaped):
     assert shaped.network.mean_correlation[L] < 0.99
 
 
-def test_an_activation_that_is_not_shaped_does_not():
-    plain = design(T, L, shaping=None)
+def test_an_activation_that_is_not_shaped_does_not(designs):
+    plain = designs["GELU"]
     assert np.diagonal(plain.network.kernel(L)).max() > 2  # the diagonal blows up where correlations gain
     assert float(plain.model.mlp.gain_out[0]) ** -2 == pytest.approx(0.4252214825702987, abs=1e-14)
 
@@ -51,9 +71,8 @@ def test_the_schedule_is_fitted_to_the_input():
     assert made.distance(made.attention_alone) < 1e-12
 
 
-def test_rectifiers_are_shaped_by_tat():
-    made = design(T, 24, activation="leaky_relu", eta=0.8)
-    assert made.model.mlp.activation.parameters == kp.tat("leaky_relu", 24, eta=0.8).parameters
+def test_rectifiers_are_shaped_by_tat(designs):
+    assert designs["TAT leaky ReLU"].model.mlp.activation.parameters == kp.tat("leaky_relu", L).parameters
 
 
 def test_the_files_rebuild_the_network(shaped, tmp_path):
@@ -94,7 +113,7 @@ def test_the_words_have_the_initialisation(shaped, tmp_path):
 
 def test_a_design_that_does_not_fit_is_refused_before_anything_is_written(shaped, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
-    with pytest.raises(ValueError, match=r"the biases of 12 layers of 16 positions need .* are available"):
+    with pytest.raises(ValueError, match=r"the biases of 36 layers of 16 positions need .* are available"):
         shaped.save(tmp_path / "large")
     assert not list(tmp_path.iterdir())
 
@@ -104,7 +123,7 @@ def test_a_design_that_does_not_fit_is_refused_before_anything_is_written(shaped
     [
         ({"attention": "dense"}, "attention 'dense' is unknown; use 'espa' or 'uspa'"),
         ({"kernel0": np.eye(3)}, r"kernel0: shape \(3, 3\) does not fit length=16"),
-        ({"activation": "leaky_relu", "eta": 0.95}, "eta: 0.95 can't be reached by 12 nonlinear layers"),
+        ({"activation": "leaky_relu", "eta": 0.99}, "eta: 0.99 can't be reached by 36 nonlinear layers"),
         ({"activation": None, "zeta": 1.2}, "zeta was given, but there is no activation to shape"),
         ({"shaping": None, "zeta": 1.2}, "zeta was given, but shaping is None"),
         ({"shaping": "sks"}, "method 'sks' is unknown"),

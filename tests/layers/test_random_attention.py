@@ -104,8 +104,8 @@ def test_one_head_is_a_random_kernel_with_a_spread():
         (16, 1, 0.13245222),
         (64, 1, 0.03880424),
         (64, 2, 0.16073511),
-        (512, 2, 0.04638640),
-        (512, 4, 0.31226489),
+        pytest.param(512, 2, 0.04638640, marks=pytest.mark.slow),
+        pytest.param(512, 4, 0.31226489, marks=pytest.mark.slow),
     ],
 )
 def test_uncorrelated_tokens(length, strength, expected):

@@ -1,0 +1,136 @@
+"""What a designer reads off gradient norms: balancing temperatures, residual weights, dead queries."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernelprop import door
+from kernelprop.architecture import Transformer
+from kernelprop.gradients import gradient_norms
+from kernelprop.layers.residual import Residual
+from kernelprop.results import GradientNorms
+
+# Half the gap between 1 and the next number: what is smaller than this share of its neighbour is rounded away.
+ROUNDING = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float64": 2.0**-53}
+SMALLEST_WEIGHT = 1e-6
+STEPS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """The temperature at which query and value gradients balance.
+
+    Attributes:
+        temperature: of the whole network, where the norms summed over layers agree.
+        by_layer: of each layer on its own, ``(L,)``; infinite where its queries have no gradient.
+        exact: whether the query row behind it is exact in every layer.
+    """
+
+    temperature: float
+    by_layer: np.ndarray
+    exact: bool
+
+
+def balance_temperature(model: Transformer, kernel0: Any, cotangent: Any = None) -> Balance:
+    """The ``τ`` at which ``E‖∂loss/∂W_Q‖² = E‖∂loss/∂W_V‖²``, summed over layers, and layer by layer.
+
+    While the queries are zero the squared query norm grows as ``τ²`` and nothing else moves, so
+    ``τ = sqrt(Σ value / Σ query)`` of the norms at ``τ = 1`` (Noci et al. 2022, section 3, find 8.5 in their setting).
+
+    Raises:
+        ValueError: for attention whose kernel itself depends on the temperature, and where no query has a gradient.
+
+    >>> import kernelprop as kp
+    >>> model = kp.Transformer(kp.uniform(4, causal=True))
+    >>> balance = balance_temperature(model, kp.kernels.identity(4))
+    >>> tempered = kp.Transformer(kp.uniform(4, causal=True), gains=kp.Gains(temperature=balance.temperature))
+    >>> norms = kp.gradient_norms(tempered, kp.kernels.identity(4))
+    >>> bool(np.isclose(norms.query[0], norms.value[0]))
+    True
+    """
+    if getattr(model.attention, "tau", None) is not None:
+        raise ValueError("balance_temperature: random logits move the kernel too; sweep the attention's own tau")
+    norms = gradient_norms(model, kernel0, cotangent)
+    query, value = _weights(norms.query, "query"), _weights(norms.value, "value")
+    now = np.ones(len(query)) if model.gains is None else np.asarray(model.gains.temperature)
+    at_one = query / now**2
+    if not np.nansum(at_one) > 0:
+        raise ValueError("balance_temperature: no layer's queries have a gradient; no temperature makes one")
+    with np.errstate(divide="ignore"):
+        by_layer = np.sqrt(value / at_one)
+    return Balance(float(np.sqrt(value.sum() / at_one.sum())), by_layer, bool(norms.query_exact.all()))
+
+
+def residual_scale(model: Transformer, kernel0: Any, bound: float, cotangent: Any = None) -> float:
+    """The largest branch weight ``β``, at most 1, whose network keeps its value gradients within a bound.
+
+    With ``α = 1`` and ``β`` on both branches the first and the last layer's squared norms differ by a factor; the
+    largest ``β`` for which this factor (or its inverse) is at most ``bound`` is found by bisection.
+
+    Raises:
+        ValueError: for a bound below 1, or one that even ``β = 1e-6`` breaks.
+
+    >>> import kernelprop as kp
+    >>> model = kp.Transformer(kp.uniform(8, causal=True), 12, norm="pre")
+    >>> 0 < residual_scale(model, kp.kernels.identity(8), bound=2.0) <= 1
+    True
+    """
+    bound = door.real_number(bound, "residual_scale: bound")
+    if bound < 1:
+        raise ValueError(f"residual_scale: bound is {bound:g}; a ratio of norms can't be kept below 1")
+
+    def factor(beta: float) -> float:
+        value = _weights(gradient_norms(with_branches(model, beta), kernel0, cotangent).value, "value")
+        return float(max(value[0] / value[-1], value[-1] / value[0]))
+
+    if factor(1.0) <= bound:
+        return 1.0
+    low, high = np.log(SMALLEST_WEIGHT), 0.0
+    if not factor(SMALLEST_WEIGHT) <= bound:
+        raise ValueError(f"residual_scale: even branches of weight {SMALLEST_WEIGHT:g} exceed the bound {bound:g}")
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if factor(float(np.exp(middle))) <= bound else (low, middle)
+    return float(np.exp(low))
+
+
+def dead_queries(norms: GradientNorms, dtype: str = "float32") -> list[int]:
+    """The layers, counted from 1, whose query gradient is below rounding beside the value gradient.
+
+    A layer is dead where ``‖∂/∂W_Q‖ < u ‖∂/∂W_V‖``, ``u`` the unit rounding of the type (2⁻²⁴ for float32, 2⁻⁸ for
+    bfloat16): added to anything of the value gradient's size it is lost.
+
+    Raises:
+        ValueError: for a type without a known rounding.
+
+    >>> import kernelprop as kp
+    >>> collapsed = kp.gradient_norms(kp.Transformer(kp.uniform(4), depth=3), kp.kernels.identity(4))
+    >>> dead_queries(collapsed)
+    [2, 3]
+    """
+    if dtype not in ROUNDING:
+        raise ValueError(f"dead_queries: dtype {dtype!r} is unknown; use {', '.join(ROUNDING)}")
+    query, value = _weights(norms.query, "query"), _weights(norms.value, "value")
+    dead = np.sqrt(query) < ROUNDING[dtype] * np.sqrt(value)
+    return [int(index) + 1 for index in np.flatnonzero(dead)]
+
+
+def with_branches(model: Transformer, beta: float) -> Transformer:
+    """The same network with skips of weight 1 and branches of weight ``β``."""
+    return Transformer(
+        model.attention,
+        model.depth,
+        model.mlp,
+        Residual(attention=(1.0, beta), mlp=(1.0, beta)),
+        model.norm,
+        gains=model.gains,
+        positions=model.positions,
+        parallel=model.parallel,
+    )
+
+
+def _weights(values: np.ndarray | None, name: str) -> np.ndarray:
+    if values is None:
+        raise ValueError(f"{name}: this network has no such gradients")
+    return np.asarray(values, np.float64)

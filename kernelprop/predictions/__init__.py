@@ -1,0 +1,1 @@
+"""Closed forms that papers state, one file a paper."""
