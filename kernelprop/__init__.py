@@ -10,16 +10,24 @@ if TYPE_CHECKING:
     from kernelprop import cotangents, examples, kernels, observables, plotting, predictions
     from kernelprop.activations import Activation, LeakyReLU, activation, dks, dual, dual_derivative, tat
     from kernelprop.architecture import Transformer
+    from kernelprop.attention.biases import alibi_bias, alibi_slopes, softmax_attention, t5_bias, t5_buckets
     from kernelprop.attention.block_diagonal import block_diagonal
     from kernelprop.attention.dense import dense
     from kernelprop.attention.espa import espa
     from kernelprop.attention.identity import identity
     from kernelprop.attention.mixture import mix
     from kernelprop.attention.prescribed import signal_preserving
+    from kernelprop.attention.random_softmax import RandomSoftmax, random_softmax, rotary_frequencies, shaped_attention
     from kernelprop.attention.schedules import espa_schedule, uspa_schedule
+    from kernelprop.attention.sliding_window import sliding_window
     from kernelprop.attention.uniform import uniform
     from kernelprop.attention.uspa import uspa
     from kernelprop.balance import balance_temperature, dead_queries, residual_scale
+    from kernelprop.descriptions.in_words import describe
+    from kernelprop.descriptions.loading import Description, load_description
+    from kernelprop.descriptions.writing import description_toml, save_description
+    from kernelprop.designs.design import Design
+    from kernelprop.designs.making import design
     from kernelprop.fitting import Mismatch, SignalFit, fit_espa, fit_uspa, mismatch
     from kernelprop.gradients import gradient_norms
     from kernelprop.infinite import propagate
@@ -28,12 +36,15 @@ if TYPE_CHECKING:
     from kernelprop.layers.mlp import MLP
     from kernelprop.layers.norm import Norm
     from kernelprop.layers.residual import Residual
+    from kernelprop.network_shaping import shape_activation
     from kernelprop.results import Estimate, Evolution, GradientNorms, load
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Activation": "activations",
+    "Description": "descriptions.loading",
+    "Design": "designs.design",
     "Estimate": "results",
     "Evolution": "results",
     "Gains": "layers.gains",
@@ -43,14 +54,20 @@ _HOMES = {
     "MLP": "layers.mlp",
     "Mismatch": "fitting",
     "Norm": "layers.norm",
+    "RandomSoftmax": "attention.random_softmax",
     "Residual": "layers.residual",
     "SignalFit": "fitting",
     "Transformer": "architecture",
     "activation": "activations",
+    "alibi_bias": "attention.biases",
+    "alibi_slopes": "attention.biases",
     "balance_temperature": "balance",
     "block_diagonal": "attention.block_diagonal",
     "dead_queries": "balance",
     "dense": "attention.dense",
+    "describe": "descriptions.in_words",
+    "description_toml": "descriptions.writing",
+    "design": "designs.making",
     "dks": "activations",
     "dual": "activations",
     "dual_derivative": "activations",
@@ -61,11 +78,21 @@ _HOMES = {
     "gradient_norms": "gradients",
     "identity": "attention.identity",
     "load": "results",
+    "load_description": "descriptions.loading",
     "mismatch": "fitting",
     "mix": "attention.mixture",
     "propagate": "infinite",
+    "random_softmax": "attention.random_softmax",
     "residual_scale": "balance",
+    "rotary_frequencies": "attention.random_softmax",
+    "save_description": "descriptions.writing",
+    "shape_activation": "network_shaping",
+    "shaped_attention": "attention.random_softmax",
     "signal_preserving": "attention.prescribed",
+    "sliding_window": "attention.sliding_window",
+    "softmax_attention": "attention.biases",
+    "t5_bias": "attention.biases",
+    "t5_buckets": "attention.biases",
     "tat": "activations",
     "uniform": "attention.uniform",
     "uspa": "attention.uspa",
@@ -75,6 +102,8 @@ _ROOMS = ("cotangents", "examples", "kernels", "observables", "plotting", "predi
 
 __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "Activation",
+    "Description",
+    "Design",
     "Estimate",
     "Evolution",
     "Gains",
@@ -84,14 +113,20 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "MLP",
     "Mismatch",
     "Norm",
+    "RandomSoftmax",
     "Residual",
     "SignalFit",
     "Transformer",
     "activation",
+    "alibi_bias",
+    "alibi_slopes",
     "balance_temperature",
     "block_diagonal",
     "dead_queries",
     "dense",
+    "describe",
+    "description_toml",
+    "design",
     "dks",
     "dual",
     "dual_derivative",
@@ -102,11 +137,21 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "gradient_norms",
     "identity",
     "load",
+    "load_description",
     "mismatch",
     "mix",
     "propagate",
+    "random_softmax",
     "residual_scale",
+    "rotary_frequencies",
+    "save_description",
+    "shape_activation",
+    "shaped_attention",
     "signal_preserving",
+    "sliding_window",
+    "softmax_attention",
+    "t5_bias",
+    "t5_buckets",
     "tat",
     "uniform",
     "uspa",

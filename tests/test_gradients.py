@@ -5,24 +5,11 @@ import numpy as np
 import pytest
 
 import kernelprop as kp
-from kernelprop import cotangents, gradients, memory
+from kernelprop import cotangents, gradient_scans, memory
 from kernelprop.gradients import gradient_norms
-from tests.naive_gradients import gelu_duals, naive, relu_duals
+from tests.gradient_cases import COTANGENT, KERNEL, SMOOTH, T, softmax_matrices
+from tests.naive_gradients import naive
 from tests.sampled_gradients import measured
-
-T = 4
-RNG = np.random.default_rng(0)
-FEATURES = RNG.normal(size=(T, 6))
-KERNEL = FEATURES @ FEATURES.T / 6
-LOSS = RNG.normal(size=(T, 3))
-SMOOTH = kp.Residual(attention=(0.6, 0.8), mlp=(0.6, 0.8))
-
-
-def softmax_matrices(*shape, seed=1, spread=1.5):
-    rng = np.random.default_rng(seed)
-    p = np.exp(spread * rng.normal(size=(*shape, T, T)))
-    p /= p.sum(-1, keepdims=True)
-    return p * rng.uniform(0.6, 1.6, size=(*shape, T, 1))
 
 
 def espa_network():
@@ -51,9 +38,7 @@ def test_the_table():
     assert not norms.query_exact.any()
     assert norms.width == 16
     assert "exact" in norms.notes[0]
-    np.testing.assert_allclose(
-        kp.propagate(espa_network(), kernel).kernels[-1][0, 7], 0.232611074131816, rtol=1e-12
-    )
+    np.testing.assert_allclose(kp.propagate(espa_network(), kernel).kernels[-1][0, 7], 0.232611074131816, rtol=1e-12)
 
 
 def test_checkpointing_changes_nothing_but_the_memory():
@@ -80,265 +65,6 @@ def test_attention_alone():
     dense = gradient_norms(kp.Transformer(kp.dense(model.attention.as_matrix())), 0.8 * np.eye(16) + 0.2)
     for name in ("query", "value", "bias", "rescale", "input"):
         np.testing.assert_allclose(getattr(dense, name), getattr(norms, name), rtol=1e-10)
-
-
-@pytest.mark.parametrize("scale", [0.5, 3.0])
-def test_queries_feel_the_sixth_power_of_the_input_and_values_the_second(scale):
-    model = kp.Transformer(kp.espa(16, 12, gamma=0.005))
-    kernel = 0.8 * np.eye(16) + 0.2
-    one, other = gradient_norms(model, kernel), gradient_norms(model, scale**2 * kernel)
-    np.testing.assert_allclose(other.query, scale**6 * one.query, rtol=1e-12)
-    np.testing.assert_allclose(other.value, scale**2 * one.value, rtol=1e-12)
-
-
-NAIVE = {
-    "vanilla": ({}, {}),
-    "residual and gelu": (
-        {"mlp": kp.MLP("gelu", expansion=4), "residual": kp.Residual(attention=(0.7, 1.1), mlp=(0.9, 0.5))},
-        {"duals": gelu_duals, "expansion": 4, "attention": (0.7, 1.1), "mlp": (0.9, 0.5)},
-    ),
-    "pre, final": (
-        {
-            "mlp": kp.MLP("relu", expansion=2, gain_in=1.2, gain_out=0.8),
-            "residual": SMOOTH,
-            "norm": kp.Norm("pre", "rms", epsilon=0.1, final=True),
-            "gains": kp.Gains(key=0.9, value=1.2, output=0.7, temperature=3.0),
-        },
-        {
-            "duals": relu_duals,
-            "expansion": 2,
-            "attention": (0.6, 0.8),
-            "mlp": (0.6, 0.8),
-            "place": "pre",
-            "epsilon": 0.1,
-            "final": True,
-            "gains": (0.9, 1.2, 0.7, 3.0),
-            "mlp_gains": (1.2, 0.8),
-        },
-    ),
-    "post": (
-        {"mlp": kp.MLP("relu", expansion=1), "residual": SMOOTH, "norm": kp.Norm("post", epsilon=0.05)},
-        {"duals": relu_duals, "attention": (0.6, 0.8), "mlp": (0.6, 0.8), "place": "post", "epsilon": 0.05},
-    ),
-}
-
-
-@pytest.mark.parametrize("heads", [None, 3])
-@pytest.mark.parametrize("name", NAIVE)
-def test_the_recursion_is_that_of_plain_loops(name, heads):
-    settings, plain = NAIVE[name]
-    matrices = softmax_matrices(2) if heads is None else softmax_matrices(2, heads)
-    norms = gradient_norms(kp.Transformer(kp.dense(matrices), **settings), KERNEL, LOSS @ LOSS.T)
-    expected = naive(matrices.reshape(2, -1, T, T), KERNEL, LOSS @ LOSS.T, **plain)
-    residual = ("attention_alpha", "attention_beta", "mlp_alpha", "mlp_beta")
-    for row, value in expected.items():
-        if "residual" in settings or row not in residual:
-            np.testing.assert_allclose(getattr(norms, row), value, rtol=1e-10, err_msg=row)
-
-
-def test_one_layer_is_the_brute_force_jacobian():
-    """Random ``B``, ``D``, ``τ``: the mean over draws of automatic derivatives, and a wrong exponent that it rejects."""
-    model = kp.Transformer(kp.dense(softmax_matrices()), gains=kp.Gains(temperature=2.0, key=1.3))
-    norms = gradient_norms(model, KERNEL, width=32)
-    found = measured(model, KERNEL, 32, 4000, factor=np.eye(T), batch=400)
-    for name in ("query", "value", "output", "bias", "rescale", "input"):
-        mean, stderr = found[name]
-        # Exact at every width here; six independent checks at four standard errors fail once in 2600 runs.
-        assert np.all(np.abs(mean - getattr(norms, name)) < 4 * stderr), name
-    mean, stderr = found["query"]
-    assert np.all(stderr < 0.03 * mean)
-    # Without the rescaling's second power, or the temperature's, it would be far off.
-    assert np.all(np.abs(mean - norms.query * 1.12) > 4 * stderr)
-    assert found["key"][0].max() == 0
-
-
-def test_case_58():
-    """Gradients of given networks by hand: what of them are expectations over values of unit variance."""
-    # (a) equal rows: queries and keys receive exactly nothing, values do.
-    rows = np.tile([1.0, 2.0], (3, 1))
-    norms = gradient_norms(kp.Transformer(kp.uniform(3)), rows @ rows.T)
-    assert norms.query.tolist() == norms.key.tolist() == [0.0]
-    np.testing.assert_allclose(norms.value, 3 * 5, rtol=1e-14)
-    # (c) zero queries: dS_i/dw_q = x_i Var(x), dS/dw_k = 0, at x = (1, 2), w = 1.
-    x = np.array([1.0, 2.0])
-    norms = gradient_norms(kp.Transformer(kp.uniform(2)), np.outer(x, x))
-    # One feature, values x w with w² = 1: t is Var(x)², and the sum over positions of x_i² of it is the square norm.
-    np.testing.assert_allclose(norms.query, (0.25 * x) @ (0.25 * x), rtol=1e-14)
-    assert norms.key.tolist() == [0.0]
-    # (d) nearly collapsed rows: no digits lost, relative to the variance of x itself.
-    x = np.array([1.0, 1.001])
-    norms = gradient_norms(kp.Transformer(kp.uniform(2)), np.outer(x, x))
-    variance = ((x[1] - x[0]) / 2) ** 2
-    np.testing.assert_allclose(norms.query, variance**2 * (x @ x), rtol=1e-8)
-
-
-@pytest.mark.parametrize("norm", [None, "pre"])
-@pytest.mark.parametrize("attention", [kp.uniform(6), kp.espa(6, gammas=[np.inf, 0.3])])
-def test_equal_rows_leave_queries_nothing(attention, norm):
-    norms = gradient_norms(kp.Transformer(attention, norm=norm), np.full((6, 6), 0.7))
-    assert norms.query[0] <= 1e-30
-    assert norms.value[0] > 0.1
-
-
-def test_a_collapsed_kernel_keeps_its_queries_digits():
-    """Deep uniform attention with a skip: the centred part falls to 1e-18, and queries with its square."""
-    model = kp.Transformer(
-        kp.uniform(4), depth=200, residual=kp.Residual(attention=(np.sqrt(0.9), np.sqrt(0.1)))
-    )
-    norms = gradient_norms(model, np.eye(4))
-    # Σ_l = s_l 11ᵀ/T + 0.9^l C, in closed form; t = ‖CΣC‖²/T² for uniform attention.
-    layer = np.arange(200)
-    apart = 0.9**layer
-    common = np.ones(200)
-    t = 3 * apart**2 / 16
-    pulled = 1.0  # 1ᵀG1/T stays 1, the rest falls as 0.9 from above.
-    rest = 0.9 ** (199 - layer)
-    expected = 0.1 * t * (common * pulled + 3 * apart * rest)
-    np.testing.assert_allclose(norms.query, expected, rtol=1e-9)
-
-
-def test_a_mixture_that_one_softmax_makes_is_no_value_skip():
-    """The non-causal U-SPA is ``αI + β11ᵀ/T`` inside, and one softmax outside."""
-    operator = kp.uspa(4, 2, causal=False)
-    model, dense = kp.Transformer(operator), kp.Transformer(kp.dense(operator.as_matrix()))
-    one, other = gradient_norms(model, KERNEL), gradient_norms(dense, KERNEL)
-    np.testing.assert_allclose(one.query, other.query, rtol=1e-10)
-    assert one.mix_alpha is None
-
-
-
-def test_value_skipinit():
-    """The whole ``A`` everywhere but in the score's rows, which take ``βD`` and ``P`` alone."""
-    matrices = softmax_matrices(2)
-    model = kp.Transformer(kp.mix(matrices, 0.7, [0.5, -0.2]))
-    norms = gradient_norms(model, KERNEL, LOSS @ LOSS.T)
-    whole = np.stack([0.7 * np.eye(T) + b * m for b, m in zip((0.5, -0.2), matrices, strict=True)])
-    plain = naive(whole[:, None], KERNEL, LOSS @ LOSS.T)
-    np.testing.assert_allclose(norms.value, plain["value"], rtol=1e-12)
-    kernel = KERNEL
-    cotangent = [whole[1].T @ (LOSS @ LOSS.T) @ whole[1], LOSS @ LOSS.T]
-    for layer, beta in enumerate((0.5, -0.2)):
-        inner = naive(matrices[layer][None, None], kernel, cotangent[layer])
-        np.testing.assert_allclose(norms.query[layer], beta**2 * inner["query"][0], rtol=1e-11)
-        np.testing.assert_allclose(norms.bias[layer], beta**2 * inner["bias"][0], rtol=1e-11)
-        np.testing.assert_allclose(norms.mix_beta[layer], inner["value"][0], rtol=1e-11)
-        np.testing.assert_allclose(norms.mix_alpha[layer], np.sum(cotangent[layer] * kernel), rtol=1e-11)
-        kernel = whole[layer] @ kernel @ whole[layer].T
-
-
-def test_untrained_skipinit_has_silent_queries():
-    norms = gradient_norms(kp.Transformer(kp.mix(kp.espa(4, 2), 1.0, 0.0)), KERNEL)
-    assert norms.query.tolist() == norms.rescale.tolist() == [0.0, 0.0]
-    assert (norms.mix_beta > 0).all()
-
-
-def test_attention_that_no_softmax_makes():
-    matrices = softmax_matrices(2)
-    matrices[1, 2, 3] *= -1
-    norms = gradient_norms(kp.Transformer(kp.dense(matrices)), KERNEL)
-    assert np.isnan(norms.query).tolist() == [False, True]
-    assert np.isnan(norms.bias).tolist() == [False, True]
-    assert np.isfinite(norms.value).all()
-    assert "attention of layer 2 (negative entries" in norms.notes[0]
-
-
-def test_positions_add_to_the_input():
-    model = kp.Transformer(kp.uniform(4), mlp=kp.MLP("relu"), positions=kp.kernels.positional_learned(4, 0.5))
-    bare = kp.Transformer(kp.uniform(4), mlp=kp.MLP("relu"))
-    np.testing.assert_allclose(
-        gradient_norms(model, KERNEL).query, gradient_norms(bare, KERNEL + 0.5 * np.eye(4)).query, rtol=1e-13
-    )
-
-
-def test_the_width_multiplies():
-    model = kp.Transformer(kp.mix(softmax_matrices(2), 1.0, 0.4), mlp=kp.MLP("relu", bias_in=0.1), residual=SMOOTH)
-    one, wide = gradient_norms(model, KERNEL), gradient_norms(model, KERNEL, width=10)
-    for name in ("query", "value", "mlp_in", "mlp_out"):
-        np.testing.assert_allclose(getattr(wide, name), 100 * getattr(one, name))
-    for name in ("bias", "rescale", "mix_alpha", "mlp_alpha", "mlp_bias_in", "input"):
-        np.testing.assert_allclose(getattr(wide, name), 10 * getattr(one, name))
-    np.testing.assert_allclose(wide.relative("value"), wide.value / 10)
-    np.testing.assert_allclose(wide.relative("mlp_in"), wide.mlp_in / 40)
-    assert np.isinf(wide.relative("query")).all()
-    with pytest.raises(ValueError, match="relative: 'mlp_gate' is no weight of this network; known: query"):
-        wide.relative("mlp_gate")
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, [True] * 3),
-        ({"mlp": kp.MLP("linear")}, [True] * 3),
-        ({"mlp": kp.MLP("relu")}, [False] * 3),
-        ({"mlp": kp.MLP("relu"), "parallel": True}, [False, False, True]),
-        ({"norm": "pre"}, [False, False, True]),
-        ({"norm": "pre", "mlp": kp.MLP("linear")}, [False] * 3),
-        ({"norm": "post"}, [False] * 3),
-        ({"norm": kp.Norm("pre", final=True)}, [False] * 3),
-        ({"mlp": kp.MLP("relu"), "residual": kp.Residual(mlp=(1, [1, 0, 0]))}, [False, True, True]),
-    ],
-)
-def test_where_the_query_row_is_exact(settings, expected):
-    from kernelprop.gradient_report import query_is_exact
-
-    assert query_is_exact(kp.Transformer(kp.uniform(4), depth=3, **settings)).tolist() == expected
-
-
-# Theory's two numbers: one layer, a norm above, the loss above that.
-@pytest.mark.parametrize(
-    ("residual", "first", "exact"),
-    [
-        (None, 0.269766922746, 0.245301725655),
-        (kp.Residual(attention=(0.6, 0.8)), 0.144634474445, 0.137222849993),
-    ],
-)
-def test_the_query_row_under_a_norm(residual, first, exact):
-    kernel = [[1, 0.5, 0.2], [0.5, 1, 0.4], [0.2, 0.4, 1]]
-    attention = kp.dense([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.1, 0.6]])
-    model = kp.Transformer(attention, residual=residual, norm=kp.Norm("post", "rms"))
-    np.testing.assert_allclose(gradient_norms(model, kernel).query, first, rtol=1e-11)
-    corrected = gradient_norms(model, kernel, query_method="exact")
-    np.testing.assert_allclose(corrected.query, exact, rtol=1e-11)
-    assert corrected.query_exact.all()
-    sampled = gradient_norms(model, kernel, query_method="sampled", draws=2000)
-    assert np.all(np.abs(sampled.query - exact) < 4 * sampled.stderr["query"])
-    assert sampled.stderr["query"] < 0.1 * (first - exact)
-
-
-def test_the_exact_rows_are_those_of_drawn_networks_at_depth():
-    """Three Pre-RMS tanh blocks with a final norm: a hundred times the checks that one layer would give.
-
-    Measured at two widths; what is left at width ``d`` falls as ``1/d``, so that ``2 m(2d) − m(d)`` is compared.
-    """
-    model = kp.Transformer(
-        kp.dense(softmax_matrices(2)),
-        mlp=kp.MLP("tanh", expansion=1, gain_in=1.5),
-        residual=SMOOTH,
-        norm=kp.Norm("pre", "rms", epsilon=0.1, final=True),
-    )
-    first = gradient_norms(model, KERNEL, LOSS @ LOSS.T)
-    exact = gradient_norms(model, KERNEL, LOSS @ LOSS.T, query_method="exact")
-    found = [measured(model, KERNEL, d, 1000, factor=LOSS, batch=100, seed=d) for d in (48, 96)]
-    for name, power in {"value": 2, "mlp_in": 2, "query": 2, "rescale": 1, "mlp_beta": 1, "attention_alpha": 1}.items():
-        (small, small_error), (large, large_error) = (
-            (mean / d**power, error / d**power)
-            for (mean, error), d in zip((f[name] for f in found), (48, 96), strict=True)
-        )
-        limit, error = 2 * large - small, np.hypot(2 * large_error, small_error)
-        assert np.all(np.abs(limit - getattr(exact, name)) < 4 * error), name
-        if name in ("rescale", "mlp_beta"):
-            assert np.all(np.abs(limit - getattr(first, name)) > 4 * error), f"{name} has no power"
-
-
-def test_heads_share_the_values_and_so_the_correction():
-    """Four equal heads: the first order is one head's, the correction a quarter of it."""
-    matrices = softmax_matrices(2)
-    settings = {"mlp": kp.MLP("tanh"), "residual": SMOOTH}
-    one = kp.Transformer(kp.dense(matrices), **settings)
-    four = kp.Transformer(kp.dense(np.repeat(matrices[:, None], 4, axis=1)), **settings)
-    first = gradient_norms(one, KERNEL).query
-    more = [gradient_norms(m, KERNEL, query_method="exact").query - first for m in (one, four)]
-    np.testing.assert_allclose(more[1], more[0] / 4, rtol=1e-9)
 
 
 COTANGENTS = {"last": cotangents.last_position, "mean": cotangents.mean_pooled, "all": cotangents.every_position}
@@ -386,10 +112,10 @@ def test_float32_on_request():
 def test_a_sweep_compiles_once():
     model = lambda gamma: kp.Transformer(kp.espa(8, 4, gamma=gamma))  # noqa: E731
     gradient_norms(model(0.1), np.eye(8))
-    before = gradients._scans._cache_size()
+    before = gradient_scans.scans._cache_size()
     for gamma in (0.02, 0.3):
         gradient_norms(model(gamma), np.eye(8))
-    assert gradients._scans._cache_size() == before
+    assert gradient_scans.scans._cache_size() == before
 
 
 def test_jax_settings_are_left_alone():

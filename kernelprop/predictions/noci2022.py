@@ -62,7 +62,7 @@ def expected_query_jacobian(
     value_variance: float = 1.0,
     key_variance: float = 1.0,
 ) -> float:
-    """``d_v σ_v² σ_k² σ_x⁶ (T−1)(T+d)(1−ρ)² (Td + 4(1−ρ))/T²``, exact for every ``T`` and ``d``.
+    """``d_v d σ_v² σ_k² σ_x⁶ (T−1)(T+d)(1−ρ)² (Td + 4(1−ρ))/T²``, exact for every ``T`` and ``d``.
 
     Query norms thus grow as the cube of the input's scale, value norms linearly.
 
@@ -70,7 +70,7 @@ def expected_query_jacobian(
     4.5
     """
     apart = 1 - correlation
-    shape = (length - 1) * (length + width) * apart**2 * (length * width + 4 * apart) / length**2
+    shape = width * (length - 1) * (length + width) * apart**2 * (length * width + 4 * apart) / length**2
     return float(value_width * value_variance * key_variance * input_variance**3 * shape)
 
 
@@ -83,14 +83,14 @@ def leading_query_jacobian(
     value_variance: float = 1.0,
     key_variance: float = 1.0,
 ) -> float:
-    """The leading order ``d_v σ_v² σ_k² σ_x⁶ (T−1)(T+d)(1−ρ)² d/T``: what ``expected_query_jacobian`` tends to.
+    """The leading order ``d_v σ_v² σ_k² σ_x⁶ (T−1)(T+d)(1−ρ)² d²/T``: what ``expected_query_jacobian`` tends to.
 
     It falls short by the factor ``1 + 4(1−ρ)/(Td)``.
 
     >>> leading_query_jacobian(2, 1, 1)
     1.5
     """
-    shape = (length - 1) * (length + width) * (1 - correlation) ** 2 * width / length
+    shape = (length - 1) * (length + width) * (1 - correlation) ** 2 * width**2 / length
     return float(value_width * value_variance * key_variance * input_variance**3 * shape)
 
 

@@ -60,12 +60,9 @@ def test_gaussian_inputs(correlation):
     assert (abs(query.mean() - leading) > 4 * error) == (correlation < 0.9)
 
 
-def test_the_exact_moment_is_a_polynomial_identity():
-    """E[‖X‖² ‖XᵀCX‖²] for independent entries, summed over all pairings of six Gaussians by sympy-free counting."""
-    length, width = 2, 1
-    # T = 2, d = 1: X = (a, b), XᵀCX = (a−b)²/2, ‖X‖² = a² + b²; E (a²+b²)(a−b)⁴/4 with u=(a−b)/√2, v=(a+b)/√2:
-    # E (u²+v²) u⁴ = 15 + 3 = 18, over T² = 4.
-    assert noci2022.expected_query_jacobian(length, width, 1) == pytest.approx(18 / 4)
+def test_two_positions_of_one_feature():
+    """X = (a, b): XᵀCX = u², ‖X‖² = u² + v² with u, v = (a ∓ b)/√2, so E (u²+v²) u⁴ = 15 + 3, over T² = 4."""
+    assert noci2022.expected_query_jacobian(2, 1, 1) == pytest.approx(18 / 4)
 
 
 @pytest.mark.parametrize(("scale", "powers"), [(3.0, (6, 2))])
