@@ -16,21 +16,25 @@ def measured(model, kernel0, width, draws, *, factor, seed=0, batch=50, heads=1)
     """
     spec = _spec(model, heads)
     root = np.linalg.cholesky(np.asarray(kernel0) + 1e-15 * np.eye(len(kernel0)))
+    rng = np.random.default_rng(seed)
 
-    def one(key):
-        keys = jax.random.split(key, 4)
-        haar = jnp.linalg.qr(jax.random.normal(keys[0], (width, len(root))))[0].T
-        x = jnp.asarray(root, jnp.float32) @ haar * np.sqrt(width)
-        params = _draw(keys[1], spec, width)
-        r = jnp.asarray(factor, jnp.float32) @ jax.random.normal(keys[2], (np.shape(factor)[1], width))
-        grads = jax.grad(lambda p: jnp.sum(r * _network(p, spec, width)))({**params, "input": x})
+    def one(params, r):
+        grads = jax.grad(lambda p: jnp.sum(r * _network(p, spec, width)))(params)
         shared = {name: jnp.sum(grads.pop(name) ** 2) for name in ("final_norm", "input") if name in grads}
         return {n: jnp.sum(g**2, axis=tuple(range(1, g.ndim))) for n, g in grads.items()} | shared
 
     run = jax.jit(jax.vmap(one))
-    keys = jax.random.split(jax.random.key(seed), draws).reshape(-1, batch)
-    values = jax.tree.map(lambda *v: np.concatenate(v).astype(float), *[run(k) for k in keys])
-    return {n: (v.mean(0), v.std(0, ddof=1) / np.sqrt(draws)) for n, v in values.items()}
+
+    def some():
+        haar = np.linalg.qr(rng.normal(size=(batch, width, len(root))))[0].swapaxes(1, 2)
+        # Rows of independent signs make the factor of a QR decomposition Haar.
+        haar *= rng.choice([-1.0, 1.0], size=(batch, len(root), 1))
+        inputs = np.float32(root @ haar * np.sqrt(width))
+        r = factor @ rng.normal(size=(batch, np.shape(factor)[1], width))
+        return run(_draw(rng, batch, spec, width) | {"input": inputs}, np.float32(r))
+
+    values = jax.tree.map(lambda *v: np.concatenate(v).astype(float), *[some() for _ in range(draws // batch)])
+    return {n: (v.mean(0), v.std(0, ddof=1) / np.sqrt(len(v))) for n, v in values.items()}
 
 
 def _spec(model, heads):
@@ -62,49 +66,50 @@ def _random_spec(model, heads):
     }
 
 
-def _draw(key, spec, width):
+def _draw(rng, batch, spec, width):
+    """Parameters of ``batch`` networks: a batch axis, then a layer axis where there is one."""
     model, depth, heads = spec["model"], spec["model"].depth, spec["log_p"].shape[1]
-    keys = iter(jax.random.split(key, 9))
-    gains = model.gains
+    gains, mlp = model.gains, model.mlp
 
-    def gain(name):
-        value = np.ones(depth) if gains is None else getattr(gains, name)
-        return jnp.asarray(value, jnp.float32).reshape(-1, 1, 1, 1)
+    def given(values):
+        return np.broadcast_to(np.float32(values), (batch, *np.shape(values)))
 
-    def normal(*shape):
-        return jax.random.normal(next(keys), (depth, *shape))
+    def normal(deviation, *shape):
+        scale = np.broadcast_to(np.float32(deviation), (depth,)).reshape(1, depth, *(1,) * len(shape))
+        return scale * rng.standard_normal((batch, depth, *shape), np.float32)
+
+    def gain(name, factor=1.0):
+        return factor * (1.0 if gains is None else getattr(gains, name))
 
     small = width // heads
     params = {
-        "query": spec["gains"][0] * gain("query") * normal(heads, width, small) / np.sqrt(width),
-        "key": spec["gains"][1] * gain("key") * normal(heads, width, small) / np.sqrt(width),
-        "value": gain("value") * normal(heads, width, small) / np.sqrt(width),
-        "output": gain("output") * normal(heads, small, width) / np.sqrt(width),
-        "bias": jnp.asarray(spec["log_p"], jnp.float32),
-        "rescale": jnp.asarray(spec["rescale"], jnp.float32),
-        "mix_alpha": jnp.asarray(spec["mix"][:, 0], jnp.float32),
-        "mix_beta": jnp.asarray(spec["mix"][:, 1], jnp.float32),
+        "query": normal(gain("query", spec["gains"][0]) / width**0.5, heads, width, small),
+        "key": normal(gain("key", spec["gains"][1]) / width**0.5, heads, width, small),
+        "value": normal(gain("value") / width**0.5, heads, width, small),
+        "output": normal(gain("output") / width**0.5, heads, small, width),
+        "bias": given(spec["log_p"]),
+        "rescale": given(spec["rescale"]),
+        "mix_alpha": given(spec["mix"][:, 0]),
+        "mix_beta": given(spec["mix"][:, 1]),
     }
-    mlp = model.mlp
     if mlp is not None:
         wide = int(mlp.expansion * width)
-        column = lambda v: jnp.asarray(v, jnp.float32).reshape(-1, 1, 1)  # noqa: E731
-        params["mlp_in"] = column(mlp.gain_in) * normal(width, wide) / np.sqrt(width)
-        params["mlp_out"] = column(mlp.gain_out) * normal(wide, width) / np.sqrt(wide)
+        params["mlp_in"] = normal(mlp.gain_in / width**0.5, width, wide)
+        params["mlp_out"] = normal(mlp.gain_out / wide**0.5, wide, width)
         if hasattr(mlp, "gain_gate"):
-            params["mlp_gate"] = column(mlp.gain_gate) * normal(width, wide) / np.sqrt(width)
+            params["mlp_gate"] = normal(mlp.gain_gate / width**0.5, width, wide)
         else:
-            params["mlp_bias_in"] = jnp.sqrt(column(mlp.bias_in))[:, 0] * normal(wide)
-            params["mlp_bias_out"] = jnp.sqrt(column(mlp.bias_out))[:, 0] * normal(width)
+            params["mlp_bias_in"] = normal(np.sqrt(mlp.bias_in), wide)
+            params["mlp_bias_out"] = normal(np.sqrt(mlp.bias_out), width)
     residual = model.residual
     pairs = ((0.0, 1.0),) * 2 if residual is None else (residual.attention, residual.mlp)
     for sublayer, pair in zip(("attention", "mlp"), pairs, strict=True):
         for name, value in zip(("alpha", "beta"), pair, strict=True):
-            params[f"{sublayer}_{name}"] = jnp.broadcast_to(jnp.asarray(value, jnp.float32), (depth,))
+            params[f"{sublayer}_{name}"] = given(np.broadcast_to(value, (depth,)))
     if model.norm is not None:
         for name in ("attention", "mlp"):
-            params[f"{name}_norm"] = jnp.ones((depth, width))
-        params["final_norm"] = jnp.ones(width)
+            params[f"{name}_norm"] = given(np.ones((depth, width)))
+        params["final_norm"] = given(np.ones(width))
     return params
 
 
@@ -131,21 +136,22 @@ def _network(params, spec, width):
 def _attention(p, x, spec, layer):
     gains = spec["model"].gains
     tau = spec["tau"] * (1.0 if gains is None else float(gains.temperature[layer]))
-    heads, small = p["query"].shape[0], p["query"].shape[2]
-    total = 0.0
-    for h in range(heads):
-        scores = tau * (x @ p["query"][h]) @ (x @ p["key"][h]).T / np.sqrt(small) + p["bias"][h]
-        values = x @ p["value"][h]
-        softmax = p["rescale"][h][:, None] * jax.nn.softmax(scores, axis=-1)
-        mixed = p["mix_alpha"] * values + p["mix_beta"] * (softmax @ values)
-        total = total + mixed @ p["output"][h]
-    return total
+    small = p["query"].shape[2]
+
+    def head(query, key, value, output, bias, rescale):
+        scores = tau * (x @ query) @ (x @ key).T / np.sqrt(small) + bias
+        values = x @ value
+        softmax = rescale[:, None] * jax.nn.softmax(scores, axis=-1)
+        return (p["mix_alpha"] * values + p["mix_beta"] * (softmax @ values)) @ output
+
+    names = ("query", "key", "value", "output", "bias", "rescale")
+    return jnp.sum(jax.vmap(head)(*(p[name] for name in names)), axis=0)
 
 
 def _mlp(p, x, mlp):
     if "mlp_gate" in p:
         return (mlp.activation(x @ p["mlp_in"]) * (x @ p["mlp_gate"])) @ p["mlp_out"]
-    return mlp.activation(x @ p["mlp_in"] + p["mlp_bias_in"]) @ p["mlp_out"] + p["mlp_bias_out"]
+    return mlp.activation(x @ p["mlp_in"] + p["mlp_bias_in"][None]) @ p["mlp_out"] + p["mlp_bias_out"][None]
 
 
 def _norm(norm, x, gain):

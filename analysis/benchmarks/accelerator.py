@@ -38,7 +38,7 @@ class Size(NamedTuple):
 
     agreement: tuple[int, int]  # width, draws
     speed: tuple[int, int, int]  # width, layers, rows
-    depths: tuple[int, int, int]  # layers, at width 256
+    depths: tuple[int, ...]  # layers, at width 256
     memory: tuple[int, int, int]  # layers, width, positions
     repeats: int
 
@@ -46,7 +46,7 @@ class Size(NamedTuple):
 SIZES = {
     "accelerator": Size((4096, 64), (4096, 12, 1024), (32, 64, 128), (1000, 512, 64), 3),
     "cpu": Size((1024, 16), (1024, 24, 1024), (16, 32, 64), (1000, 512, 64), 3),
-    "small": Size((64, 16), (32, 2, 16), (2, 4, 8), (16, 32, 8), 1),
+    "small": Size((64, 16), (32, 2, 16), (2, 8), (16, 32, 8), 1),
 }
 
 

@@ -1,21 +1,15 @@
 """The attention sublayer of a finite network: the one place where an attention softmax is taken."""
 
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from kernelprop.finite.logits import Scoring, logits_of_zero_queries, scaled_logits, split_heads
 from kernelprop.finite.patterns import PlainPattern, SoftmaxPattern
 from kernelprop.finite.products import Products
-
-
-class HeadSizes(NamedTuple):
-    """``H`` heads of width ``d_k``."""
-
-    heads: int
-    width: int
 
 
 @singledispatch
@@ -34,9 +28,7 @@ def _plain(pattern: PlainPattern, product: Products, x: Array, values: Array, te
 @mix_positions.register
 def _softmax(pattern: SoftmaxPattern, product: Products, x: Array, values: Array, temperature: Any) -> Array:
     heads = len(values)
-    logits = None
-    if "query" in product.weights:
-        logits = temperature * pattern.tau * _logits(pattern, product, x, HeadSizes(heads, values.shape[-1]))
+    logits = _logits(pattern, product, x, heads, values.shape[-1], temperature)
     bias, mask = _per_head(pattern.bias, heads, 2), _per_head(pattern.mask, heads, 2)
     mixed = pattern.softmax * (attention_weights(logits, bias, mask) @ values)
     if pattern.centre is not None:
@@ -70,32 +62,17 @@ def attention_weights(
     return jnp.broadcast_to(jnp.where(mask, weights, 0), (*total.shape[:-2], length, length))
 
 
-def _logits(pattern: SoftmaxPattern, product: Products, x: Array, sizes: HeadSizes) -> Float[Array, "H T T"]:
-    """``(X W_Q)(X W_K)ᵀ / √d_k`` (or ``/ d_k``), rotated by position where positions are rotary."""
-    queries, keys = (split_heads(product(name, x), sizes.heads) for name in ("query", "key"))
-    if pattern.frequencies is not None:
-        queries, keys = (rotate(side, pattern.frequencies) for side in (queries, keys))
-    scale = sizes.width**-0.5 if pattern.logit_scale == "sqrt" else 1 / sizes.width
-    return (queries @ jnp.swapaxes(keys, -1, -2)) * jnp.asarray(scale, x.dtype)
-
-
-def rotate(x: Float[Array, "H T d_k"], frequencies: Float[Array, "m"]) -> Float[Array, "H T d_k"]:
-    """Rotary positions: feature pairs ``(2p, 2p+1)`` of position ``i`` turned by ``i θ_{p mod m}``.
-
-    ``d_k`` must be a multiple of ``2m``; each frequency then turns equally many pairs (Su et al. 2021,
-    arXiv 2104.09864).
-    """
-    pairs = x.reshape(*x.shape[:-1], -1, 2)
-    turns = jnp.tile(frequencies, pairs.shape[-2] // len(frequencies))
-    angles = jnp.arange(x.shape[-2], dtype=x.dtype)[:, None] * turns[None, :]
-    cosine, sine = jnp.cos(angles)[None], jnp.sin(angles)[None]
-    even, odd = pairs[..., 0], pairs[..., 1]
-    return jnp.stack([even * cosine - odd * sine, even * sine + odd * cosine], axis=-1).reshape(x.shape)
-
-
-def split_heads(x: Float[Array, "T n"], heads: int) -> Float[Array, "H T d_k"]:
-    """The columns of each head, head by head."""
-    return jnp.moveaxis(x.reshape(len(x), heads, -1), 1, 0)
+def _logits(
+    pattern: SoftmaxPattern, product: Products, x: Array, heads: int, head_width: int, temperature: Any
+) -> Float[Array, "H T T"] | None:
+    """``τ (X W_Q)(X W_K)ᵀ / √d_k`` (or ``/ d_k``); None where the queries are zero and nobody asks for gradients."""
+    scale = head_width**-0.5 if pattern.logit_scale == "sqrt" else 1 / head_width
+    scoring = Scoring(temperature * pattern.tau * jnp.asarray(scale, x.dtype), pattern.frequencies)
+    if "query" in product.weights:
+        return scaled_logits(product("query", x), product("key", x), scoring, heads)
+    if product.probes is not None and "query" in product.probes:
+        return logits_of_zero_queries(x, product.weights["key"], scoring, product.probes["query"], heads)
+    return None
 
 
 def _per_head(array: Array, heads: int, own: int) -> Array:

@@ -46,6 +46,11 @@ class Network(eqx.Module):
         """The matrices that the network has: those whose gradients are measured."""
         return tuple(name for name, _ in self.shapes)
 
+    @property
+    def zero_queries(self) -> bool:
+        """Whether there are queries, and all of them zero."""
+        return isinstance(self.families.get("query"), Zero)
+
 
 def network(
     model: Transformer,
@@ -95,10 +100,12 @@ def cast(tree: Any, dtype: Any) -> Any:
 def layer_weights(net: Network, layer: Block, key: Array, dtype: Any) -> dict[str, Array]:
     """Draw the weights of one layer, gains included; ``key (tags,)`` holds a key for each."""
     gains = _gains(layer)
-    drawn = {
-        name: net.families[name].draw(keys.weight_key(key, name), shape, dtype) * gains[name].astype(dtype)
-        for name, shape in net.shapes
-    }
+    drawn = {}
+    for name, shape in net.shapes:
+        # Queries that are zero are left out: see `logits_of_zero_queries`.
+        if name != "query" or not net.zero_queries:
+            matrix = net.families[name].draw(keys.weight_key(key, name), shape, dtype)
+            drawn[name] = matrix * gains[name].astype(dtype)
     variances = {} if layer.mlp is None else mlp.bias_variances(layer.mlp)
     for name, length in net.biases:
         bias = normal(keys.weight_key(key, name), (length,), dtype)
@@ -117,9 +124,10 @@ def _gains(layer: Block) -> dict[str, Array]:
 
 
 def all_weights(net: Network, draw: Array, dtype: Any) -> dict[str, Float[Array, "L ..."]]:
-    """The weights of all layers of one draw, each with a leading layer axis: for those who train them."""
+    """The weights of all layers of one draw, zero queries included, each with a leading layer axis: for training."""
     steps = (net.blocks, keys.layer_keys(draw, net.sizes.depth))
-    return lax.map(lambda step: layer_weights(net, net.block(step[0]), step[1], dtype), steps)
+    drawn = lax.map(lambda step: layer_weights(net, net.block(step[0]), step[1], dtype), steps)
+    return (drawn | {"query": jnp.zeros_like(drawn["key"])}) if net.zero_queries else drawn
 
 
 class Trace(NamedTuple):

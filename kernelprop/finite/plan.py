@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from kernelprop import memory
-from kernelprop.finite.families import Zero
+from kernelprop.finite.families import Shape
 from kernelprop.finite.network import Network
 
 # Weights kept between the forward and the reverse pass save one drawing; more than this is not taken for it.
@@ -80,29 +80,40 @@ def draw_operations(net: Network, *, gradients: bool) -> float:
     """Floating-point operations of the products of one draw, counted as multiplications plus additions.
 
     Forward: every matrix once, ``2 T`` a parameter, and the attention. With gradients: the forward pass again, the
-    cotangents, and the norms, the cheaper of two ways for each matrix.
+    cotangents, and the norms, the cheaper of two ways for each matrix. Zero queries take no product, their keys one,
+    on the way back.
     """
-    sizes = net.sizes
+    sizes, shapes = net.sizes, dict(net.shapes)
     length = sizes.length
-    # Zero queries are a matrix, but no product: a compiler drops the product with zeros.
-    shapes = [shape for name, shape in net.shapes if not (name == "query" and _no_queries(net))]
-    weights = sum(2.0 * length * shape.fan_in * shape.fan_out for shape in shapes)
-    joint = sizes.heads * sizes.head_width
-    mixing = 2.0 * length**2 * joint
-    scores = 0.0 if "query" not in net.names else mixing
-    kernel = 2.0 * length**2 * sizes.width
+    mixing = 2.0 * length**2 * sizes.heads * sizes.head_width
+    scores = mixing if "query" in shapes and not net.zero_queries else 0.0
+    at_work = {name: shape for name, shape in shapes.items() if not (net.zero_queries and name in ("query", "key"))}
+    weights = sum(2.0 * length * shape.fan_in * shape.fan_out for shape in at_work.values())
+    once = weights + mixing + scores + 2.0 * length**2 * sizes.width
     if not gradients:
-        return sizes.depth * (weights + mixing + scores + kernel)
-    norms = sum(
-        min(2.0 * length * shape.fan_in * shape.fan_out, 2.0 * length**2 * (shape.fan_in + shape.fan_out))
-        for _, shape in net.shapes
-    )
-    # The attention's cotangents: two products for the mixing, two for the scores.
-    return sizes.depth * (3 * weights + norms + 4 * mixing + 4 * scores + kernel)
+        return sizes.depth * once
+    # Cotangents of two factors for each product of the attention.
+    back = 2 * weights + 3 * (mixing + scores)
+    back -= sum(2.0 * length * shapes[name].fan_in * shapes[name].fan_out for name in _not_needed_again(net))
+    back += sum(_norm_operations(length, shape) for shape in at_work.values())
+    if net.zero_queries:
+        key = shapes["key"]
+        back += 2.0 * length * key.fan_in * key.fan_out + mixing + _norm_operations(length, shapes["query"])
+    return sizes.depth * (once + back)
 
 
-def _no_queries(net: Network) -> bool:
-    return isinstance(net.families["query"], Zero)
+def _not_needed_again(net: Network) -> tuple[str, ...]:
+    """The products whose outcome only the layer's output takes, which the way back doesn't ask for."""
+    norm = net.blocks.norm
+    if norm is not None and norm.place == "post":
+        return ()
+    last = ("output", "mlp_out") if net.blocks.parallel else (("mlp_out",) if "mlp_out" in net.names else ("output",))
+    return tuple(name for name in last if name in net.names)
+
+
+def _norm_operations(length: int, shape: Shape) -> float:
+    direct = 2.0 * length * shape.fan_in * shape.fan_out
+    return min(direct, 2.0 * length**2 * (shape.fan_in + shape.fan_out))
 
 
 def _side_by_side(net: Network, share: int, fits: int) -> int:

@@ -31,13 +31,13 @@ def test_many_heads_agree_with_the_expectation():
     """The kernel's mean over networks of many heads is that of infinitely many."""
     length = 4
     kernel = 0.6 * np.eye(length) + 0.4
-    attention = random_softmax(length, tau=1.5, causal=True, draws=2048)
+    attention = random_softmax(length, tau=1.5, causal=True, draws=1024)
     predicted = kp.propagate(kp.Transformer(attention, depth=2), kernel)
     finite = kp.Transformer(random_softmax(length, tau=1.5, causal=True), depth=2)
-    found = simulate(finite, kernel, width=128, draws=300, key=0, heads=8, head_width=32, keep="all")
+    found = simulate(finite, kernel, width=128, draws=200, key=0, heads=8, head_width=32, keep="all")
     stderr = np.sqrt(found.kernels.stderr**2 + predicted.kernels_stderr**2)
     difference = found.kernels.mean - predicted.kernels
-    assert stderr[1:].max() < 0.014
+    assert stderr[1:].max() < 0.017
     # One layer is right to O(1/d_k); the second one's logits feel the first one's spread, an O(1/H + 1/d) more.
     assert np.all(np.abs(difference[1]) < 4 * stderr[1] + 0.3 / 32)
     assert np.all(np.abs(difference[2]) < 4 * stderr[2] + 0.6 / 32)

@@ -65,7 +65,7 @@ def test_an_mlp_s_backward_map_is_the_derivative_of_its_forward_map(layer):
     with jax.enable_x64(True):
         layer = jax.tree.map(jnp.asarray, layer)
         forward = jax.jit(lambda s: jnp.sum(jnp.asarray(COTANGENT) * mlp.forward(layer, split(s)).join()))
-        back, rows = mlp.backward(layer, split(jnp.asarray(KERNEL)), jnp.asarray(COTANGENT))
+        back, rows = jax.jit(mlp.backward)(layer, split(jnp.asarray(KERNEL)), jnp.asarray(COTANGENT))
         step = 1e-6
         for i, j in ((0, 1), (1, 3), (2, 0)):
             move = np.zeros((T, T))

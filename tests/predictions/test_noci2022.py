@@ -54,10 +54,10 @@ def test_gaussian_inputs(correlation):
         error = samples.std() / np.sqrt(draws)
         assert error < 0.03 * predicted
         assert abs(samples.mean() - predicted) < 4 * error
-    # The control: the leading order is off by 1 + 4(1−ρ)/(Td), which these draws see where it is large.
+    # The control: the leading order is off by 1 + 4(1−ρ)/(Td), from 3 to 33 %.
     leading = noci2022.leading_query_jacobian(length, width, 5, correlation, 1.44)
     error = query.std() / np.sqrt(draws)
-    assert (abs(query.mean() - leading) > 4 * error) == (correlation < 0.9)
+    assert abs(query.mean() - leading) > 4 * error
 
 
 def test_two_positions_of_one_feature():
