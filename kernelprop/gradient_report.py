@@ -35,7 +35,7 @@ def report(model: Transformer, found: Found, width: int, query_method: str) -> G
         width=width,
         weight_norms=weight_norms(model, width),
         stderr=_scaled(found.stderr, width) or None,
-        cotangents=found.pulled,
+        cotangents=None if found.pulled is None else np.asarray(found.pulled),
         description=model,
         notes=_notes(rows["query"], exact, query_method) + ((model.attention.in_words(),) if _is_random(model) else ()),
     )
@@ -71,7 +71,9 @@ def _bends(model: Transformer) -> np.ndarray:
 
 def _reaches(model: Transformer, sublayer: str) -> np.ndarray:
     """Whether the branch has a weight other than 0."""
-    return np.ones(model.depth, bool) if model.residual is None else np.asarray(getattr(model.residual, sublayer)[1]) != 0
+    if model.residual is None:
+        return np.ones(model.depth, bool)
+    return np.asarray(getattr(model.residual, sublayer)[1]) != 0
 
 
 def weight_norms(model: Transformer, width: int) -> dict[str, np.ndarray]:
@@ -109,5 +111,6 @@ def _notes(query: np.ndarray, exact: np.ndarray, query_method: str) -> tuple[str
     without = np.flatnonzero(np.isnan(query))
     if len(without):
         layers = ", ".join(str(layer + 1) for layer in without[:8]) + (", …" if len(without) > 8 else "")
-        notes.append(f"no softmax makes the attention of layer {layers} (negative entries, or an empty row): no query row")
+        why = "negative entries, or an empty row"
+        notes.append(f"no softmax makes the attention of layer {layers} ({why}): no query row")
     return tuple(notes)

@@ -89,7 +89,7 @@ def _one_run(
         pulled, final = _final_norm(model, last, above)
         below, found = _back(model, pulled, steps, passages, settings, key)
         if found.bends is not None:
-            bend = final_bend(model.norm, last, above) if final else None
+            bend = final_bend(model.norm, last, above) if model.norm is not None and model.norm.final else None
             upper = Above(steps.layered, passages, found.bends, bend)
             rows, stderr = _corrected(model, found.rows, upper, settings, seed)
             found = found._replace(rows=rows)
@@ -113,16 +113,12 @@ def _by_segments(
     return below, jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[: model.depth], found), final
 
 
-def _through(
-    model: Transformer, state: SplitKernel, steps: Steps, key: Array | None
-) -> tuple[SplitKernel, Passage]:
+def _through(model: Transformer, state: SplitKernel, steps: Steps, key: Array | None) -> tuple[SplitKernel, Passage]:
     """Forward through some layers, with what the way back needs of each."""
 
     def layer(state: SplitKernel, step: Steps) -> tuple[SplitKernel, Passage]:
         after, kept = block.passage(model.block(step.layered), state, _own(key, step))
-        if step.active is None:
-            return after, kept
-        return jax.tree.map(lambda new, old: jnp.where(step.active, new, old), after, state), kept
+        return _if_active(step.active, after, state), kept
 
     return lax.scan(layer, state, steps)
 
@@ -136,8 +132,7 @@ def _back(
         own, passed = step
         here = model.block(own.layered)
         below, rows, inner = block_gradients.backward(here, passed, pulled, _own(key, own))
-        if own.active is not None:
-            below = jnp.where(own.active, below, pulled)
+        below = _if_active(own.active, below, pulled)
         bends = None if settings.query_method == "first_order" else block_bends(here, passed, inner)
         return below, Layerwise(rows, below if settings.keep_cotangents else None, bends)
 
@@ -175,6 +170,10 @@ def _final_norm(model: Transformer, last: SplitKernel, above: Kernel) -> tuple[A
         return above, {}
     row = pairing(above, norm.forward(model.norm, last))
     return norm.backward(model.norm, last.diagonal(), above), {"final_norm": row}
+
+
+def _if_active(active: Array | None, new: Any, old: Any) -> Any:
+    return new if active is None else jax.tree.map(lambda one, other: jnp.where(active, one, other), new, old)
 
 
 def _own(key: Array | None, step: Steps) -> Array | None:

@@ -115,7 +115,8 @@ def _refuse_query_method(model: Transformer, settings: Settings) -> None:
         return
     if isinstance(model.attention, RandomSoftmax):
         raise ValueError(
-            f"query_method: {settings.query_method!r} isn't known for the random attention of layer 1: use 'first_order'"
+            f"query_method: {settings.query_method!r} isn't known for the random attention of layer 1: "
+            "use 'first_order'"
         )
     if settings.checkpoint:
         raise ValueError(f"query_method: {settings.query_method!r} needs all layers' kernels: leave checkpoint out")

@@ -1,9 +1,9 @@
 """What the layers above add to a row of gradient norms beyond the first order, at any depth.
 
-At ``W_Q = 0`` the gradient by one entry ``(a, b)`` of ``W_Q`` is the loss along one tangent ``ẏ = N v``, a mixing of the
-positions' values: ``N = τ σ_K diag(ξ) D (P diag(κ) − diag(Pκ) P)``, with ``ξ`` and ``κ`` the features ``a`` and ``b`` of
-queries' and keys' inputs over positions, independent Gaussian vectors of covariance ``Σ`` at infinite width. The
-tangent's kernel ``β² NΣNᵀ`` goes up the network with its overlap ``X = β² AΣNᵀ`` with what it is a tangent of (see
+At ``W_Q = 0`` the gradient by one entry ``(a, b)`` of ``W_Q`` is the loss along one tangent ``ẏ = N v``, a mixing of
+the positions' values: ``N = τ σ_K diag(ξ) D (P diag(κ) − diag(Pκ) P)``, with ``ξ`` and ``κ`` the features ``a`` and
+``b`` of queries' and keys' inputs over positions, independent Gaussian vectors of covariance ``Σ`` at infinite width.
+The tangent's kernel ``β² NΣNᵀ`` goes up the network with its overlap ``X = β² AΣNᵀ`` with what it is a tangent of (see
 `kernelprop.layers.bends`); averaged over ``ξ, κ`` the first gives the first-order row and the second the correction.
 The average of a quadratic form is its sum over the columns of a factor ``F Fᵀ = Σ``: ``T²`` overlaps a layer, exact;
 or its mean over random signs, ``ξ = Fε``: a few hundred, with a standard error. Biases, rescalings and scalar weights

@@ -19,7 +19,21 @@ ROOMS = (
     ("architecture", ("architecture",)),
     ("descriptions", ("network_shaping", "descriptions")),
     ("results", ("results", "tables")),
-    ("engines", ("chains", "cotangents", "tangents", "gradient_report", "infinite", "gradient_scans", "gradients", "fitting", "balance", "finite")),
+    (
+        "engines",
+        (
+            "chains",
+            "cotangents",
+            "tangents",
+            "gradient_report",
+            "infinite",
+            "gradient_scans",
+            "gradients",
+            "fitting",
+            "balance",
+            "finite",
+        ),
+    ),
     ("predictions", ("predictions",)),
     ("designs", ("designs",)),
     ("plotting and command", ("plotting", "cli", "__main__")),
@@ -31,7 +45,14 @@ STRANGERS = [*itertools.permutations(("activations", "attention", "observables")
 LATE = ("matplotlib", "typer", "rich")
 # The modules that declare commands: their signatures are made of typer's options. The command's entry loads them
 # late.
-DECLARE_COMMANDS = ("cli/app.py", "cli/describe.py", "cli/design.py", "cli/evolve.py", "cli/gradients.py", "cli/show.py")
+DECLARE_COMMANDS = (
+    "cli/app.py",
+    "cli/describe.py",
+    "cli/design.py",
+    "cli/evolve.py",
+    "cli/gradients.py",
+    "cli/show.py",
+)
 OUTSIDE = ("analysis", "figures", "paper_checks", "tests")
 
 

@@ -89,7 +89,7 @@ def check_against_drawn_networks(model, draws):
     first = gradient_norms(model, KERNEL, COTANGENT)
     exact = gradient_norms(model, KERNEL, COTANGENT, query_method="exact")
     widths = (64, 128)
-    found = [measured(model, KERNEL, d, draws, factor=LOSS, batch=draws // 8, seed=d) for d in widths]
+    found = [measured(model, KERNEL, d, draws, factor=LOSS, batch=100, seed=d) for d in widths]
     rejected = 0
     for name in (*ROWS, *SCALARS):
         if getattr(exact, name) is None:

@@ -69,7 +69,8 @@ def with_gains(
     if gains is None:
         return pulled, rows | {"value": through, "output": through, "branch": through}
     value, output = gains.value**2, gains.output**2
-    scale = dict.fromkeys(rows, value * output)
+    through_values: Array = value * output
+    scale = dict.fromkeys(rows, through_values)
     scale["query"] *= (gains.temperature * gains.key) ** 2
     scale["key"] *= (gains.temperature * gains.query) ** 2
     rows = {name: scale[name] * row for name, row in rows.items()}

@@ -56,9 +56,7 @@ class Bend(NamedTuple):
 
     def weighed(self, cotangent: Matrix) -> "Bend":
         """The same with its second order multiplied by the cotangent kernel behind the map."""
-        return self._replace(
-            twist=cotangent * self.twist, cross=cotangent * self.cross, corner=cotangent * self.corner
-        )
+        return self._replace(twist=cotangent * self.twist, cross=cotangent * self.cross, corner=cotangent * self.corner)
 
 
 @singledispatch
@@ -123,9 +121,7 @@ def _dual_bend(phi: Activation, q: Float[Array, "T"], c: Matrix) -> Bend:
     _, moment = jax.jvp(phi.second_moment, (q,), (jnp.ones_like(q),))
     _, slope_moment = jax.jvp(phi.derivative_second_moment, (q,), (jnp.ones_like(q),))
     slope = phi.kernel_derivative(q, c)
-    return _on_diagonal(
-        Bend(slope, 2 * drift, twist, 2 * cross, twist), moment - jnp.diagonal(slope), 2 * slope_moment
-    )
+    return _on_diagonal(Bend(slope, 2 * drift, twist, 2 * cross, twist), moment - jnp.diagonal(slope), 2 * slope_moment)
 
 
 def _on_diagonal(of: Bend, drift: Float[Array, "T"], second: Float[Array, "T"]) -> Bend:

@@ -61,12 +61,12 @@ def passage(block: Block, kernel: SplitKernel, key: Array | None = None) -> tupl
 
 def before(how: Norm | None, kernel: SplitKernel) -> SplitKernel:
     """What enters a branch."""
-    return norm.forward(how, kernel) if is_at(how, "pre") else kernel
+    return norm.forward(how, kernel) if how is not None and is_at(how, "pre") else kernel
 
 
 def after(how: Norm | None, kernel: SplitKernel) -> SplitKernel:
     """What a residual sum is handed on as."""
-    return norm.forward(how, kernel) if is_at(how, "post") else kernel
+    return norm.forward(how, kernel) if how is not None and is_at(how, "post") else kernel
 
 
 def is_at(how: Norm | None, place: str) -> bool:

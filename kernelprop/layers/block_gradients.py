@@ -63,9 +63,7 @@ def backward(
         branches = {"mlp": (think, weights[1])}
         cotangent, rows, inner["mlp"] = _sublayer(branches, block.norm, passage.middle, passage.mlp_sum, cotangent)
     branches = {"attention": (attend, weights[0])}
-    below, own, inner["attention"] = _sublayer(
-        branches, block.norm, passage.entered, passage.attention_sum, cotangent
-    )
+    below, own, inner["attention"] = _sublayer(branches, block.norm, passage.entered, passage.attention_sum, cotangent)
     return below, rows | own, inner
 
 

@@ -1,7 +1,7 @@
 """Overlaps of tangents through one block: what an exact query row needs of the layers above.
 
-An overlap ``X_ij = ⟨z_i, ẏ_j⟩/d`` passes attention as a kernel does, ``α²X + β² σ_V² σ_O² mean_h A_h X A_hᵀ``, and norms
-and MLPs as `bends` says; at each of these it leaves a second-order term, paired with the cotangent kernel behind.
+An overlap ``X_ij = ⟨z_i, ẏ_j⟩/d`` passes attention as a kernel does, ``α²X + β² σ_V² σ_O² mean_h A_h X A_hᵀ``, and
+norms and MLPs as `bends` says; at each of these it leaves a second-order term, paired with the cotangent kernel behind.
 """
 
 from typing import NamedTuple

@@ -93,9 +93,7 @@ def backward(mlp: Any, kernel: SplitKernel, cotangent: Float[Array, "T T"]) -> t
 
 
 @backward.register
-def plain_backward(
-    mlp: MLP, kernel: SplitKernel, cotangent: Float[Array, "T T"]
-) -> tuple[Float[Array, "T T"], Rows]:
+def plain_backward(mlp: MLP, kernel: SplitKernel, cotangent: Float[Array, "T T"]) -> tuple[Float[Array, "T T"], Rows]:
     """``G ← σ₁² σ₂² G ∘ K̇``; ``W₁``: ``⟨Σ, σ₂² G ∘ K̇⟩``, ``W₂``: ``e ⟨K, G⟩`` (theory: backward recursion)."""
     q, c = preactivation(kernel, mlp.gain_in, mlp.bias_in)
     inside = mlp.gain_out**2 * cotangent * mlp.activation.kernel_derivative(q, c)

@@ -7,7 +7,7 @@ from kernelprop.split_kernel import SplitKernel
 
 
 def pairing(cotangent: Float[Array, "T T"], kernel: SplitKernel) -> Float[Array, ""]:
-    """``Σ_ij G_ij Σ_ij`` of a symmetric ``G``, part by part: a ``G`` that annihilates the common part meets the rest."""
+    """``Σ_ij G_ij Σ_ij`` of a symmetric ``G``, part by part: a ``G`` without a mean meets the rest alone."""
     sums = jnp.sum(cotangent, axis=0)
     return pair(cotangent, kernel.rest) + 2 * jnp.sum(sums * kernel.cross) + kernel.common * jnp.sum(sums)
 

@@ -37,7 +37,7 @@ class HeadSource(NamedTuple):
     whole: Matrix
 
     def of_query(self, keys: Float[Array, "*batch T"]) -> Float[Array, "*batch T T"]:
-        """``AΣMᵀ`` with ``M = share · D (P diag(κ) − diag(Pκ) P)``; columns times ``ξ`` are the overlap of one entry."""
+        """``AΣMᵀ`` with ``M = share · D (P diag(κ) − diag(Pκ) P)``; times ``ξ`` along columns, one entry's."""
         attended_keys = self.base.act(keys) / self._across(keys.ndim)
         columns, means = keys[..., None, :], attended_keys[..., None, :]
         shape = (1,) * (keys.ndim - 1) + self.differences.shape
