@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from kernelprop.descriptions.writing import description_toml, save_description
     from kernelprop.designs.design import Design
     from kernelprop.designs.making import design
+    from kernelprop.finite.comparison import Comparison, compare
+    from kernelprop.finite.ensemble import Ensemble
+    from kernelprop.finite.simulation import simulate
     from kernelprop.fitting import Mismatch, SignalFit, fit_espa, fit_uspa, mismatch
     from kernelprop.gradients import gradient_norms
     from kernelprop.infinite import propagate
@@ -43,8 +46,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Activation": "activations",
+    "Comparison": "finite.comparison",
     "Description": "descriptions.loading",
     "Design": "designs.design",
+    "Ensemble": "finite.ensemble",
     "Estimate": "results",
     "Evolution": "results",
     "Gains": "layers.gains",
@@ -63,6 +68,7 @@ _HOMES = {
     "alibi_slopes": "attention.biases",
     "balance_temperature": "balance",
     "block_diagonal": "attention.block_diagonal",
+    "compare": "finite.comparison",
     "dead_queries": "balance",
     "dense": "attention.dense",
     "describe": "descriptions.in_words",
@@ -89,6 +95,7 @@ _HOMES = {
     "shape_activation": "network_shaping",
     "shaped_attention": "attention.random_softmax",
     "signal_preserving": "attention.prescribed",
+    "simulate": "finite.simulation",
     "sliding_window": "attention.sliding_window",
     "softmax_attention": "attention.biases",
     "t5_bias": "attention.biases",
@@ -102,8 +109,10 @@ _ROOMS = ("cotangents", "examples", "kernels", "observables", "plotting", "predi
 
 __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "Activation",
+    "Comparison",
     "Description",
     "Design",
+    "Ensemble",
     "Estimate",
     "Evolution",
     "Gains",
@@ -122,6 +131,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "alibi_slopes",
     "balance_temperature",
     "block_diagonal",
+    "compare",
     "dead_queries",
     "dense",
     "describe",
@@ -148,6 +158,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "shape_activation",
     "shaped_attention",
     "signal_preserving",
+    "simulate",
     "sliding_window",
     "softmax_attention",
     "t5_bias",

@@ -69,7 +69,7 @@ def propagate(
     # Chains keep a running mean, its square and the chain at hand.
     copies = 1 if random_attention.drawn(model.attention) is None else 3
     kept = kept_depths(keep, model.depth, model.length, copies * int(np.prod(batch)) * dtype.itemsize)
-    flat = with_positions(model, kernel0).reshape(-1, *kernel0.shape[-2:]).astype(dtype)
+    flat = with_positions(model, kernel0).reshape(-1, *kernel0.shape[-2:]).astype(dtype, copy=False)
     numbers = _evolve(model, flat, kept, observables == "all", dtype)
     shaped = {name: value.reshape(*batch, *value.shape[1:]) for name, value in numbers.items()}
     return _evolution(model, kept.depths, shaped, kernel0)

@@ -231,6 +231,7 @@ def load(path: str | os.PathLike[str], functions: Mapping[str, Callable] | None 
         ValueError: one line naming the file, when it is missing, broken, or not one of these.
     """
     result = storage.load(path, functions)
-    if not isinstance(result, Evolution | GradientNorms | Estimate):
+    # Results of engines further right are known by what all results can do.
+    if not (isinstance(result, Estimate) or hasattr(result, "save")):
         raise ValueError(f"{os.fspath(path)}: holds a {type(result).__name__}, which is no result")
     return result

@@ -8,10 +8,11 @@ PROGRAM = """
 import resource
 import numpy as np
 import kernelprop as kp
+from kernelprop.trust import certify
 
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 model = kp.Transformer(kp.espa({length}, {depth}))
-evolution = kp.propagate(model, kp.kernels.identity({length}), "last", dtype="{dtype}")
+evolution = kp.propagate(model, certify(np.eye({length}, dtype="{dtype}")), "last", dtype="{dtype}")
 prescribed = np.exp(-0.005 * np.arange({length}))
 assert np.abs(evolution.kernels[-1][0] - prescribed).max() < 1e-4
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
