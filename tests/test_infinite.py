@@ -8,6 +8,9 @@ import kernelprop as kp
 from kernelprop import infinite
 from tests.attention.registry import OPERATORS
 
+# One of every way to act; the rest of the registry, a compilation each, is left to the slow run.
+QUICK = ("dense heads", "sliding window", "espa", "uspa", "mix of causal uniform", "blocks of heads")
+
 
 def loop(matrices, kernel, residual=None):
     """The recursion in numpy, layer by layer, from its formula."""
@@ -25,7 +28,7 @@ def positive(length, seed=0):
     return root @ root.T / length
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in OPERATORS])
 def test_the_scan_equals_a_loop(name):
     operator = OPERATORS[name]()
     model = kp.Transformer(operator, residual=kp.Residual(attention=(0.6, 0.8)))
@@ -191,6 +194,7 @@ def test_an_overflow_is_flagged():
     assert evolution.undefined.tolist() == [False, False, True, True]
 
 
+@pytest.mark.slow  # a compilation an operator
 @pytest.mark.parametrize("name", [n for n in OPERATORS if "rising" not in n and "falling" not in n])
 def test_positive_semidefinite_through_the_network(name):
     operator = OPERATORS[name]()

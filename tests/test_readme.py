@@ -33,6 +33,7 @@ def test_the_python_example_has_five_lines():
     assert len([line for line in blocks("python")[0].splitlines() if line]) == 5
 
 
+@pytest.mark.slow  # every command in a process of its own
 def test_shell_commands_run_and_print_what_the_readme_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert len(commands()) >= 5

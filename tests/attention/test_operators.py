@@ -129,6 +129,7 @@ def test_symmetric_operators_commute_with_permutations(name, permutation):
         np.testing.assert_allclose(layer.conjugate(moved), expected, atol=1e-13)
 
 
+@pytest.mark.slow  # a compilation a length
 @given(length=st.sampled_from([1, 2, 3, 16, 65, 130]), log_gamma=st.floats(-6, 2), seed=st.integers(0, 99))
 def test_prefix_sums_equal_the_matrix_at_every_length(length, log_gamma, seed):
     gamma = float(np.exp(log_gamma))

@@ -38,6 +38,7 @@ def shaped(designs):
     return designs["DKS GELU"]
 
 
+@pytest.mark.slow  # four networks of 36 layers
 def test_all_activations_but_the_plain_sigmoid_keep_positions_apart(designs):
     # He et al. 2023 train E-SPA with all of these but the plain sigmoid.
     for name, made in designs.items():

@@ -11,6 +11,7 @@ from kernelprop.designs import design
 LINES = Path(__file__).with_name("pytorch_attention.txt")
 
 
+@pytest.mark.slow  # PyTorch's first start
 @pytest.mark.parametrize(
     "options",
     [{"kernel0": kp.kernels.exponential(16, 0.5)}, {"attention": "uspa", "causal": False}],

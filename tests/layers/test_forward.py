@@ -143,7 +143,7 @@ def test_a_zero_position_passes_an_mlp():
     np.testing.assert_allclose(evolution.kernels[-1][1], [0.25, 0.25, 0.25], atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["relu", "gelu", "tanh", "erf"])
+@pytest.mark.parametrize("name", ["gelu", *(pytest.param(n, marks=pytest.mark.slow) for n in ("relu", "tanh", "erf"))])
 def test_float32_is_close_to_float64_through_mlps(name):
     model = kp.Transformer(kp.espa(32, 6), mlp=kp.MLP(name, gain_out=1.4), residual=residual.normalised(0.6))
     exact = kp.propagate(model, np.eye(32), "last").kernels
@@ -170,6 +170,7 @@ def test_a_sweep_over_numbers_compiles_once():
     assert infinite._scan._cache_size() == before
 
 
+@pytest.mark.slow  # compiles its way through every layer's derivative
 def test_the_engine_can_be_differentiated_by_hand():
     """d(mean correlation)/dα through the layer maps equals a finite difference."""
     from kernelprop.layers import block

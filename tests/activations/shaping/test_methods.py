@@ -122,7 +122,7 @@ def test_any_function_and_any_scale_of_it_can_be_shaped():
 
 
 @pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "softplus", "swish", "sigmoid", "erf", "sin"])
-@pytest.mark.parametrize("depth", [12, 100])
+@pytest.mark.parametrize("depth", [12, pytest.param(100, marks=pytest.mark.slow)])
 def test_conditions_hold_for_other_functions_and_depths(name, depth):
     square, radial, slope, _, mean = conditions(dks(name, depth, zeta=1.2))
     np.testing.assert_allclose([square, radial, slope, mean], [1, 1, 1.2 ** (1 / depth), 0], rtol=0, atol=1e-10)
