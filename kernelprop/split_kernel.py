@@ -54,32 +54,32 @@ class SplitKernel(eqx.Module):
         length = self.cross.shape[0]
         diagonal = self.diagonal()
         trace = jnp.sum(diagonal)
-        row_sums = _product(self.rest, jnp.ones_like(diagonal))
+        weight = 1 / jnp.sqrt(diagonal)
+        sums = _product(self.rest, jnp.stack([_ones(diagonal), weight], axis=1))
+        row_sums, weighted = sums[:, 0], sums[:, 1]
         # C removes the common and the cross part whole, so only R's own mean is left to take off.
         apart = jnp.sum(jnp.diagonal(self.rest)) - jnp.sum(row_sums) / length
         squared_norm = (
             (length * self.common) ** 2
             + 2 * length * jnp.sum(self.cross**2)
-            + jnp.vdot(self.rest, self.rest, precision=lax.Precision.HIGHEST)
+            + _sum_of_squares(self.rest)
             + 2 * (self.common * jnp.sum(row_sums) + 2 * jnp.vdot(self.cross, row_sums))
         )
         return {
             "diagonal": diagonal,
-            "mean_correlation": self._mean_correlation(diagonal),
+            "mean_correlation": self._mean_correlation(weight, weighted),
             # Rounding can push a vanishing share below zero: it lies under the floor, which results flag.
             "rank_residual": jnp.sqrt(jnp.maximum(apart, 0.0) / trace),
             "participation_ratio": trace**2 / squared_norm,
         }
 
-    def _mean_correlation(self, diagonal: Array) -> Array:
-        length = diagonal.shape[0]
+    def _mean_correlation(self, weight: Array, weighted: Array) -> Array:
+        """From ``u = 1/√q`` and ``R u``: ``uᵀΣu`` sums all correlations, the T ones of the diagonal included."""
+        length = weight.shape[0]
         if length == 1:
             return jnp.full_like(self.common, jnp.nan)
-        weight = 1 / jnp.sqrt(diagonal)
         total = jnp.sum(weight)
-        # uᵀΣu with u = 1/√q sums all correlations, the T ones of the diagonal included.
-        summed = self.common * total**2 + 2 * total * jnp.vdot(weight, self.cross)
-        summed += jnp.vdot(weight, _product(self.rest, weight))
+        summed = self.common * total**2 + 2 * total * jnp.vdot(weight, self.cross) + jnp.vdot(weight, weighted)
         return (summed - length) / (length * (length - 1))
 
 
@@ -127,7 +127,7 @@ def common_part(
     kernel: Float[Array, "T T"], wanted: Bool[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "T"]]:
     """``s``, ``v`` and the edge ``v + s/2`` that centring takes off rows and columns; zeros if not wanted."""
-    means = jnp.where(wanted, jnp.mean(kernel, axis=0), 0.0)
+    means = jnp.where(wanted, _product(kernel, _ones(kernel[0])) / kernel.shape[-1], 0.0)
     common = jnp.mean(means)
     cross = means - common
     return common, cross, cross + common / 2
@@ -142,3 +142,13 @@ def _mean_outer(left: Float[Array, "heads T"], right: Float[Array, "heads T"]) -
 
 def _product(matrix: Array, vector: Array) -> Array:
     return jnp.matmul(matrix, vector, precision=lax.Precision.HIGHEST)
+
+
+def _sum_of_squares(matrix: Array) -> Array:
+    """``‖M‖_F²``."""
+    return jnp.sum(_product(matrix * matrix, _ones(matrix[0])))
+
+
+def _ones(like: Array) -> Array:
+    """Ones that XLA doesn't know to be ones: it would sum by a reduction, several times slower than a product."""
+    return lax.optimization_barrier(jnp.ones_like(like))
