@@ -10,6 +10,7 @@ from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
@@ -114,8 +115,9 @@ def congruence(
     row_sums, moved = row_sums - r, moved - w
     common = inner_common + jnp.mean(s * r**2 + 2 * r * w)
     cross = inner_cross + jnp.mean((s * r + w) * row_sums + r * moved, axis=0)
-    outer = _mean_outer(row_sums, s * row_sums + moved) + _mean_outer(moved, row_sums)
-    return SplitKernel(common, cross, rest - edge[:, None] - edge[None, :] + outer)
+    edge, row_sums, moved, both = _made_once(edge[None], row_sums, moved, s * row_sums + moved)
+    outer = _mean_outer(row_sums, both) + _mean_outer(moved, row_sums)
+    return SplitKernel(common, cross, rest - edge.T - edge + outer)
 
 
 def comparable(diagonal: Float[Array, "T"]) -> Bool[Array, ""]:
@@ -142,6 +144,13 @@ def _mean_outer(left: Float[Array, "heads T"], right: Float[Array, "heads T"]) -
 
 def _product(matrix: Array, vector: Array) -> Array:
     return jnp.matmul(matrix, vector, precision=lax.Precision.HIGHEST)
+
+
+def _made_once(*vectors: Float[Array, "heads T"]) -> list[Float[Array, "heads T"]]:
+    """The same vectors, behind a product that XLA can't fuse: else it makes them anew at every entry of a matrix."""
+    rows = jnp.concatenate(vectors)
+    made = _product(rows.T, jnp.eye(len(rows), dtype=rows.dtype)).T
+    return jnp.split(made, np.cumsum([len(v) for v in vectors[:-1]]))
 
 
 def _sum_of_squares(matrix: Array) -> Array:

@@ -7,9 +7,9 @@ from jax import lax
 from jaxtyping import Array, Float
 
 # Measured: larger blocks do more products than they save steps.
-LARGEST_BLOCK = 32
+LARGEST_BLOCK = 16
 # So few blocks hand their sums on by one triangular product; more of them are blocked again.
-FEW_BLOCKS = 64
+FEW_BLOCKS = 256
 
 
 def decayed_prefix(x: Float[Array, "*batch T"], log_decay: Float[Array, ""]) -> Float[Array, "*batch T"]:
@@ -24,15 +24,31 @@ def decayed_prefix(x: Float[Array, "*batch T"], log_decay: Float[Array, ""]) -> 
     padding = [(0, 0)] * (x.ndim - 1) + [(0, blocks * block - length)]
     pieces = jnp.pad(x, padding).reshape(*x.shape[:-1], blocks, block)
     power = powers(log_decay, block)
-    both = _product(pieces, jnp.concatenate([strictly_triangular(power), power[::-1][:, None]], axis=1))
-    inside, handed_on = both[..., :-1], both[..., -1]
+    handed_on = jnp.sum(pieces * power[::-1].reshape((1,) * x.ndim + (block,)), axis=-1)
     across = block * log_decay
     if blocks <= FEW_BLOCKS:
         carried = _product(handed_on, strictly_triangular(powers(across, blocks)))
     else:
         carried = decayed_prefix(handed_on, across)
-    total = inside + carried[..., None] * power.reshape((1,) * (inside.ndim - 1) + (block,))
+    inside = _product(pieces, strictly_triangular(power))
+    total = inside + carried[..., None] * power.reshape((1,) * x.ndim + (block,))
     return total.reshape(*x.shape[:-1], blocks * block)[..., :length]
+
+
+def decayed_prefix_of_rows(x: Float[Array, "T d"], log_decay: Float[Array, ""]) -> Float[Array, "T d"]:
+    """`decayed_prefix` down the rows: ``s_i = Σ_{j<i} e^{(i−1−j) log_decay} x_j``."""
+    length = len(x)
+    if length <= FEW_BLOCKS:
+        return _product(strictly_triangular(powers(log_decay, length)).T, x)
+    return decayed_prefix(x.T, log_decay).T
+
+
+def decayed_suffix_of_rows(x: Float[Array, "T d"], log_decay: Float[Array, ""]) -> Float[Array, "T d"]:
+    """`decayed_suffix` down the rows: the adjoint of `decayed_prefix_of_rows`."""
+    length = len(x)
+    if length <= FEW_BLOCKS:
+        return _product(strictly_triangular(powers(log_decay, length)), x)
+    return decayed_suffix(x.T, log_decay).T
 
 
 def decayed_suffix(x: Float[Array, "*batch T"], log_decay: Float[Array, ""]) -> Float[Array, "*batch T"]:

@@ -1,4 +1,4 @@
-"""``A S Aᵀ`` of a semiseparable ``A`` in one pass over the kernel, block of rows by block of rows."""
+"""``A S`` of a semiseparable ``A``, all blocks of rows at once."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,19 +8,26 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from kernelprop.attention.decayed_prefix import block_length, powers, strictly_triangular
+from kernelprop.attention.decayed_prefix import (
+    block_length,
+    decayed_prefix_of_rows,
+    decayed_suffix_of_rows,
+    powers,
+    strictly_triangular,
+)
 
 
 class RowBlocks(NamedTuple):
     """A semiseparable matrix cut into blocks of rows, with what a block takes from and hands to the others.
 
-    For the rows ``x`` of a block and the carried sums ``c (rank, …)``: ``y = inside x + received c`` and
-    ``c ← handed x + decay c``. Shapes: ``(blocks, size + rank, size + rank)``, the four parts in one matrix, so
-    that a block costs one small product.
+    For the rows ``x`` of a block: ``y = inside x + received c``, where the ``c (rank, …)`` are decayed sums of what
+    the blocks before handed on, ``handed x``. So ``A S`` costs one small product a block, and the sums over blocks.
     """
 
-    operators: Float[Array, "blocks size_and_rank size_and_rank"]
-    rank: int
+    inside: Float[Array, "blocks size size"]
+    received: Float[Array, "blocks size rank"]
+    handed: Float[Array, "blocks rank size"]
+    log_decay: Float[Array, "rank"]
 
 
 def row_blocks(
@@ -29,8 +36,8 @@ def row_blocks(
     right: Float[Array, "rank T"],
     log_decay: Float[Array, "rank"],
 ) -> RowBlocks:
-    """Cut a semiseparable matrix into blocks of at most `block_length` rows, zeros after the last row."""
-    rank, length = left.shape
+    """Cut a semiseparable matrix into blocks of `block_length` rows, zeros after the last row."""
+    length = left.shape[-1]
     size = block_length(length)
     count = -(-length // size)
 
@@ -44,36 +51,46 @@ def row_blocks(
     inside += cut(diagonal[None])[0][:, :, None] * jnp.eye(size, dtype=diagonal.dtype)[None]
     received = jnp.einsum("rbi,ri->bir", left, power)
     handed = jnp.einsum("rbj,rj->brj", right, power[:, ::-1])
-    decay = jnp.broadcast_to(jnp.diag(jnp.exp(size * log_decay)), (count, rank, rank))
-    return RowBlocks(jnp.block([[inside, received], [handed, decay]]), rank)
+    return RowBlocks(inside, received, handed, size * log_decay)
 
 
-def sandwich_by_blocks(
-    blocks: RowBlocks, act: Callable[[Array], Array], kernel: Float[Array, "T T"]
-) -> Float[Array, "T T"]:
-    """``A S Aᵀ``: each block of rows of ``A S``, then ``act`` along the rows while they are at hand."""
-    return _scan(blocks.operators, blocks.rank, act, kernel, reverse=False)
+def act_on_rows(blocks: RowBlocks, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+    """``A X``."""
+    rows = _cut(blocks, x)
+    sums = _product(blocks.handed, rows)
+    return _whole(blocks.inside, blocks.received, rows, _over_ranks(decayed_prefix_of_rows, blocks, sums), len(x))
 
 
-def sandwich_by_blocks_transposed(
-    blocks: RowBlocks, act_transposed: Callable[[Array], Array], kernel: Float[Array, "T T"]
-) -> Float[Array, "T T"]:
-    """``Aᵀ S A``: the adjoint recurrence, from the last block to the first."""
-    return _scan(jnp.swapaxes(blocks.operators, -1, -2), blocks.rank, act_transposed, kernel, reverse=True)
+def act_on_rows_transposed(blocks: RowBlocks, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+    """``Aᵀ X``: what a block received it hands on, towards the first."""
+    rows = _cut(blocks, x)
+    sums = _product(_transposed(blocks.received), rows)
+    carried = _over_ranks(decayed_suffix_of_rows, blocks, sums)
+    return _whole(_transposed(blocks.inside), _transposed(blocks.handed), rows, carried, len(x))
 
 
-def _scan(
-    operators: Array, rank: int, act: Callable[[Array], Array], kernel: Array, *, reverse: bool
-) -> Float[Array, "T T"]:
-    length = kernel.shape[0]
-    count, size = operators.shape[0], operators.shape[-1] - rank
+def _cut(blocks: RowBlocks, x: Array) -> Float[Array, "blocks size d"]:
+    count, size = blocks.inside.shape[:2]
+    return jnp.pad(x, ((0, count * size - len(x)), (0, 0))).reshape(count, size, -1)
 
-    def step(carried: Array, block: tuple[Array, Array]) -> tuple[Array, Array]:
-        operator, rows = block
-        product = jnp.matmul(operator, jnp.concatenate([rows, carried]), precision=lax.Precision.HIGHEST)
-        return product[size:], act(product[:size])
 
-    rows = jnp.pad(kernel, ((0, count * size - length), (0, 0))).reshape(count, size, length)
-    carried = jnp.zeros((rank, length), kernel.dtype)
-    _, rows = lax.scan(step, carried, (operators, rows), reverse=reverse)
-    return rows.reshape(count * size, length)[:length]
+def _over_ranks(
+    function: Callable[[Array, Array], Array], blocks: RowBlocks, sums: Float[Array, "blocks rank d"]
+) -> Float[Array, "blocks rank d"]:
+    return jax.vmap(function, in_axes=(1, 0), out_axes=1)(sums, blocks.log_decay)
+
+
+def _whole(inside: Array, received: Array, rows: Array, carried: Array, length: int) -> Array:
+    # Rank by rank elementwise, so that adding what was carried is one pass with no product of its own.
+    total = _product(inside, rows)
+    for rank in range(carried.shape[1]):
+        total += received[:, :, rank, None] * carried[:, rank, None, :]
+    return total.reshape(-1, rows.shape[-1])[:length]
+
+
+def _transposed(x: Array) -> Array:
+    return jnp.swapaxes(x, -1, -2)
+
+
+def _product(left: Array, right: Array) -> Array:
+    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)

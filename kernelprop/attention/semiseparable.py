@@ -13,12 +13,7 @@ from jaxtyping import Array, Float
 
 from kernelprop.attention.decayed_prefix import decayed_prefix, decayed_suffix
 from kernelprop.attention.layer import AttentionLayer
-from kernelprop.attention.row_blocks import (
-    RowBlocks,
-    row_blocks,
-    sandwich_by_blocks,
-    sandwich_by_blocks_transposed,
-)
+from kernelprop.attention.row_blocks import RowBlocks, act_on_rows, act_on_rows_transposed, row_blocks
 from kernelprop.attention.softmax_form import log_entries
 
 
@@ -71,12 +66,12 @@ class Semiseparable(AttentionLayer):
         return reduce(add, above, diagonal * x)
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-        """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``."""
-        return sandwich_by_blocks(self._blocks(kernel.dtype), self.act, kernel)
+        """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows."""
+        return self.act(act_on_rows(self._blocks(kernel.dtype), kernel))
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-        """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``."""
-        return sandwich_by_blocks_transposed(self._blocks(kernel.dtype), self.act_transposed, kernel)
+        """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows."""
+        return self.act_transposed(act_on_rows_transposed(self._blocks(kernel.dtype), kernel))
 
     def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> Self:
         """``αI + βA``, of the same structure."""
