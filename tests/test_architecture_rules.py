@@ -34,6 +34,7 @@ ROOMS = (
             "finite",
         ),
     ),
+    ("training", ("training",)),
     ("predictions", ("predictions",)),
     ("designs", ("designs",)),
     ("plotting and command", ("plotting", "cli", "__main__")),
@@ -47,11 +48,14 @@ LATE = ("matplotlib", "typer", "rich")
 # late.
 DECLARE_COMMANDS = (
     "cli/app.py",
+    "cli/compare.py",
     "cli/describe.py",
     "cli/design.py",
     "cli/evolve.py",
     "cli/gradients.py",
     "cli/show.py",
+    "cli/simulate.py",
+    "cli/train.py",
 )
 OUTSIDE = ("analysis", "figures", "paper_checks", "tests")
 

@@ -5,11 +5,14 @@ from typing import Annotated
 import typer
 
 import kernelprop
+from kernelprop.cli.compare import compare
 from kernelprop.cli.describe import describe
 from kernelprop.cli.design import design
 from kernelprop.cli.evolve import evolve
 from kernelprop.cli.gradients import gradients
 from kernelprop.cli.show import show
+from kernelprop.cli.simulate import simulate
+from kernelprop.cli.train import train
 
 app = typer.Typer(name="kernelprop", rich_markup_mode="rich", add_completion=False, pretty_exceptions_enable=False)
 app.command()(evolve)
@@ -17,6 +20,9 @@ app.command()(show)
 app.command()(describe)
 app.command()(design)
 app.command()(gradients)
+app.command()(simulate)
+app.command()(compare)
+app.command()(train)
 
 
 def _print_version(wanted: bool) -> None:

@@ -57,10 +57,24 @@ def gradients(
         balanced = balance_temperature(described.model, described.kernel0, cotangent).temperature if balance else None
     with sign_of_life("writing", quiet=silent):
         written = fill(out, lambda folder: _write(norms, folder, plots=not no_plots), NAMES)
-    if json:
+    publish(norms, written, as_text=json, quiet=quiet, balanced=balanced)
+
+
+def publish(
+    norms: "GradientNorms", written: list[Path], *, as_text: bool, quiet: bool, balanced: float | None = None
+) -> None:
+    """Print gradient norms as strict JSON or, unless quiet, as a table."""
+    if as_text:
         sys.stdout.write(_as_json(norms, balanced) + "\n")
     elif not quiet:
         _print(norms, balanced, written)
+
+
+def draw(norms: "GradientNorms", folder: Path) -> None:
+    """Draw the profile into a folder."""
+    from kernelprop import plotting
+
+    plotting.save_figure(plotting.gradient_profile(norms), folder / "gradients.png")
 
 
 def _columns(norms: "GradientNorms") -> dict[str, Any]:
@@ -77,9 +91,7 @@ def _write(norms: "GradientNorms", folder: Path, *, plots: bool) -> None:
         rows.append(",".join([str(index + 1), *(repr(float(v[index])) for v in columns.values()), str(exact).lower()]))
     (folder / "gradients.csv").write_text("\n".join(rows) + "\n")
     if plots:
-        from kernelprop import plotting
-
-        plotting.save_figure(plotting.gradient_profile(norms), folder / "gradients.png")
+        draw(norms, folder)
 
 
 def _as_json(norms: "GradientNorms", balanced: float | None) -> str:
@@ -122,6 +134,7 @@ def _print(norms: "GradientNorms", balanced: float | None, written: list[Path]) 
         lines.append("* first order: exact only where everything above the layer is linear")
     if balanced is not None:
         lines.append(f"temperature that balances query and value gradients: {balanced:.6g}")
-    lines.append(f"written to {written[0].parent}: {', '.join(path.name for path in written)}")
+    if written:
+        lines.append(f"written to {written[0].parent}: {', '.join(path.name for path in written)}")
     for line in lines:
         stream.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,7 +1,8 @@
 """``kernelprop show``: print and redraw a saved result."""
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +12,15 @@ from kernelprop.cli.progress import sign_of_life
 from kernelprop.cli.report import Report, print_written
 from kernelprop.cli.run import mean_cosine, measured_kernels, publish, shown_depths, warn_of
 
+# The module that prints and draws a kind of result, imported when it is met.
+PUBLISHERS = {"GradientNorms": "gradients", "Ensemble": "simulate", "Comparison": "compare"}
+
 
 def show(
-    file: Annotated[Path, typer.Argument(help="A result that kernelprop wrote (evolution.npz).", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A result that kernelprop wrote, such as evolution.npz.", show_default=False),
+    ],
     depths: Annotated[
         str | None, typer.Option("--show", help="Depths of the table and the heat maps: 0,3,6.", metavar="DEPTHS")
     ] = None,
@@ -31,12 +38,29 @@ def show(
 
     kernelprop show kernelprop-output/evolution.npz
     kernelprop show kernelprop-output/evolution.npz --show 0,3,6 --out redrawn
+    kernelprop show kernelprop-output/gradients.npz
     """
     folder = out if out is not None else file.parent
     if not no_plots:
         check_folder(folder)
     with sign_of_life(f"reading {file}", quiet=json):
-        report, measured = _read(file)
+        result, kind = _read(file)
+    if kind == "Evolution":
+        _show_evolution(result, depths, folder, no_plots, json)
+        return
+    if depths is not None:
+        raise ValueError(f"--show: {file} holds a {kind}, whose layers are all there in its .csv")
+    module = import_module(f"kernelprop.cli.{PUBLISHERS[kind]}")
+    written = []
+    if not no_plots:
+        with sign_of_life("drawing", quiet=json):
+            written = fill(folder, lambda staging: module.draw(result, staging), ())
+    module.publish(result, written, as_text=json, quiet=False)
+
+
+def _show_evolution(result: Any, depths: str | None, folder: Path, no_plots: bool, json: bool) -> None:
+    measured = measured_kernels(result)
+    report = Report(result, mean_cosine(measured))
     shown = shown_depths(depths, report.evolution.layers)
     written: list[Path] = []
     if not no_plots:
@@ -48,11 +72,11 @@ def show(
         print_written(written, console())
 
 
-def _read(file: Path):
-    from kernelprop.results import Evolution, load
+def _read(file: Path) -> tuple[Any, str]:
+    from kernelprop.results import load
 
     result = load(file)
-    if not isinstance(result, Evolution):
-        raise ValueError(f"{file}: holds a {type(result).__name__}; show prints the evolution of a kernel")
-    measured = measured_kernels(result)
-    return Report(result, mean_cosine(measured)), measured
+    kind = type(result).__name__
+    if kind != "Evolution" and kind not in PUBLISHERS:
+        raise ValueError(f"{file}: holds a {kind}; show prints what evolve, gradients, simulate and compare wrote")
+    return result, kind

@@ -2,8 +2,6 @@
 
 import pytest
 
-import kernelprop as kp
-
 
 @pytest.fixture
 def saved(command, tmp_path):
@@ -35,11 +33,8 @@ def test_show_prints_json_and_no_pictures(command, saved):
     assert not list(saved.glob("*.png"))
 
 
-def test_a_result_of_another_kind_is_refused(command, tmp_path):
-    result = kp.GradientNorms(
-        query=None, key=None, value=None, output=None, mlp_in=None, mlp_out=None, query_exact=None, width=4
-    )
-    result.save(tmp_path / "norms.npz")
-    ran = command("show norms.npz --no-plots")
+def test_a_file_of_no_result_is_refused(command, matrices):
+    ran = command("show K.npy --no-plots")
     assert ran.code == 2
-    assert "norms.npz: holds a GradientNorms; show prints the evolution of a kernel" in ran.err
+    assert "K.npy" in ran.err
+    assert ran.err.count("\n") == 1

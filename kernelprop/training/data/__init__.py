@@ -1,0 +1,1 @@
+"""What a network is trained on: sources of batches, each with a file."""

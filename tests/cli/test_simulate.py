@@ -1,0 +1,101 @@
+"""``kernelprop simulate`` and ``kernelprop compare``: sampled networks without a line of Python."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import kernelprop as kp
+from kernelprop.cli.draws import time_left
+from kernelprop.descriptions import load_description
+from tests.cli.test_gradients import LINEAR
+
+
+@pytest.fixture
+def network(tmp_path):
+    (tmp_path / "net.toml").write_text(LINEAR)
+    return load_description(tmp_path / "net.toml")
+
+
+@pytest.mark.slow
+def test_simulate_writes_and_prints_what_the_library_measures(command, network, tmp_path):
+    expected = kp.simulate(network.model, network.kernel0, width=8, draws=6, key=3, gradients=True)
+    ran = command("simulate net.toml --width 8 --draws 6 --seed 3 --gradients --out out")
+    assert ran.code == 0
+    assert kp.load(tmp_path / "out" / "ensemble.npz") == expected
+    rows = list(csv.DictReader((tmp_path / "out" / "ensemble.csv").read_text().splitlines()))
+    assert [float(row["rank_residual"]) for row in rows] == expected.rank_residual.mean.tolist()
+    rows = list(csv.DictReader((tmp_path / "out" / "ensemble-gradients.csv").read_text().splitlines()))
+    assert [float(row["value_stderr"]) for row in rows] == expected.value.stderr.tolist()
+    assert f"{expected.value.mean[0]:.6g}" in ran.out
+    assert "6 networks of width 8, 1 heads of width 8, float32" in ran.out
+    assert (tmp_path / "out" / "ensemble.png").exists()
+    again = command("show out/ensemble.npz --json --no-plots")
+    assert again.table["rows"][2]["mean_correlation"] == expected.mean_correlation.mean[2]
+
+
+@pytest.mark.slow
+def test_orthogonal_attention_alone_has_no_spread(command, network, tmp_path):
+    command("simulate net.toml --width 8 --draws 3 --weights orthogonal --dtype float64 --json --no-plots --out out")
+    found = kp.load(tmp_path / "out" / "ensemble.npz")
+    expected = kp.propagate(network.model, network.kernel0)
+    np.testing.assert_allclose(found.kernels.mean[-1], expected.kernels[-1], rtol=1e-12)
+    assert found.spread("kernels").max() < 1e-13
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_gone_on_with(command, network, tmp_path):
+    command("simulate net.toml --width 8 --draws 4 --checkpoint draws.npz --quiet --no-plots --out part")
+    command("simulate net.toml --width 8 --draws 6 --checkpoint draws.npz --quiet --no-plots --out whole")
+    command("simulate net.toml --width 8 --draws 6 --quiet --no-plots --out at-once")
+    whole, at_once = (kp.load(tmp_path / name / "ensemble.npz") for name in ("whole", "at-once"))
+    assert whole.draws == 6
+    np.testing.assert_allclose(whole.kernels.mean, at_once.kernels.mean, rtol=1e-6)
+    ran = command("simulate net.toml --width 16 --draws 8 --checkpoint draws.npz --no-plots --out other")
+    assert ran.code == 2
+    assert "draws.npz" in ran.err
+
+
+@pytest.mark.slow
+def test_compare_puts_prediction_and_measurement_side_by_side(command, network, tmp_path):
+    ran = command("compare net.toml --widths 8,16 --draws 6 --gradients --out out")
+    assert ran.code == 0
+    found = kp.load(tmp_path / "out" / "comparison.npz")
+    assert found.widths.tolist() == [8, 16]
+    predicted = kp.propagate(network.model, network.kernel0)
+    np.testing.assert_array_equal(found.predicted["mean_correlation"], predicted.mean_correlation)
+    rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text().splitlines()))
+    row = next(row for row in rows if (row["name"], row["layer"]) == ("value", "2"))
+    assert float(row["z"]) == pytest.approx(
+        (float(row["measured"]) - float(row["predicted"])) / float(row["stderr"]), rel=1e-12
+    )
+    assert f"{predicted.mean_correlation[2]:.6g}" in ran.out
+    assert (tmp_path / "out" / "comparison.png").exists()
+    again = command("show out/comparison.npz --json --no-plots")
+    assert again.table["widths"] == [8, 16]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("simulate missing.toml", "missing.toml"),
+        ("simulate net.toml --weights cauchy", "cauchy"),
+        ("simulate net.toml --draws 1", "draws"),
+        ("simulate net.toml --width 2", "2"),
+        ("simulate net.toml --seed -1", "-1"),
+        ("simulate net.toml --precision low", "low"),
+        ("compare net.toml --widths 8,b", "--widths"),
+        ("compare net.toml --widths 0", "widths"),
+    ],
+)
+def test_bad_input_is_one_line(command, network, tmp_path, options, message):
+    ran = command(f"{options} --out out")
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_time_left_is_that_of_the_pace_so_far():
+    assert time_left(1, 4, 600.0) == "1 of 4 draws, 30 min left"
+    assert time_left(5, 10, 5.0) == "5 of 10 draws, 5 s left"
