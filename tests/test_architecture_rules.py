@@ -178,3 +178,8 @@ def test_everything_public_has_a_docstring(path):
                 overloaded = any(isinstance(d, ast.Name) and d.id == "overload" for d in node.decorator_list)
                 where = f"kernelprop/{name_of(path)}:{node.lineno}: {owner}{node.name}"
                 assert overloaded or ast.get_docstring(node), f"{where} has no docstring"
+
+
+def test_an_attention_softmax_is_called_in_one_file():
+    callers = [name_of(path) for path in FILES if ".softmax(" in path.read_text(encoding="utf-8")]
+    assert callers == ["attention/softmax.py"]

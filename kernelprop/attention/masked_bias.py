@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from kernelprop import door
+from kernelprop.attention.softmax import softmax_of_numbers
 
 
 class MaskedBias(NamedTuple):
@@ -53,9 +54,7 @@ def masked_bias(length: int, bias: Any, mask: Any, causal: bool, name: str) -> M
 
 def masked_softmax(parts: MaskedBias) -> Float[np.ndarray, "*heads rows T"]:
     """``softmax(B + mask)`` in numpy; exact zeros where masked."""
-    logits = np.where(parts.mask, parts.bias, -np.inf)
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
+    return softmax_of_numbers(parts.bias, parts.mask)
 
 
 def positive_rescale(length: int, rescale: Any, name: str) -> Float[np.ndarray, "T"]:

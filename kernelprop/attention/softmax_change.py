@@ -1,8 +1,9 @@
 """How far a softmax moves when its logits do, right to relative precision however small the move."""
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from kernelprop.attention.softmax import softmax
 
 # Within it the form by expm1 is safe from overflow, beyond it a plain difference loses nothing.
 SMALL = 1.0
@@ -25,11 +26,11 @@ def softmax_change(
     >>> change
     Array([[-5.e-21,  5.e-21]], dtype=float32)
     """
-    before = jax.nn.softmax(logits, axis=-1)
+    before = softmax(logits)
     move = move - jnp.sum(before * move, axis=-1, keepdims=True)
     far = jnp.max(jnp.where(before > 0, jnp.abs(move), 0.0), axis=-1, keepdims=True) > SMALL
     growth = jnp.expm1(jnp.clip(move, -SMALL, SMALL))
     mean_growth = jnp.sum(before * growth, axis=-1, keepdims=True)
     near_change = before * ((growth - mean_growth) / (1 + mean_growth))
-    far_change = jax.nn.softmax(logits + move, axis=-1) - before
+    far_change = softmax(logits + move) - before
     return before, jnp.where(far, far_change, near_change)

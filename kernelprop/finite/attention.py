@@ -3,10 +3,10 @@
 from functools import singledispatch
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from kernelprop.attention.softmax import softmax
 from kernelprop.finite.logits import Scoring, logits_of_zero_queries, scaled_logits, split_heads
 from kernelprop.finite.patterns import PlainPattern, SoftmaxPattern
 from kernelprop.finite.products import Products
@@ -55,11 +55,8 @@ def attention_weights(
     ``logits=None`` are zero: heads of one bias then share one matrix.
     """
     total = bias if logits is None else logits + bias
-    mask = jnp.broadcast_to(mask, total.shape)
-    # The lowest number rather than −inf, so that a row without keys is no 0/0 and its gradient no NaN.
-    weights = jax.nn.softmax(jnp.where(mask, total, jnp.finfo(total.dtype).min), axis=-1)
     length = total.shape[-1]
-    return jnp.broadcast_to(jnp.where(mask, weights, 0), (*total.shape[:-2], length, length))
+    return jnp.broadcast_to(softmax(total, mask), (*total.shape[:-2], length, length))
 
 
 def _logits(

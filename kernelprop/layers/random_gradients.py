@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, Key
 
 from kernelprop.attention.dense import Dense
 from kernelprop.attention.random_softmax import RandomSoftmax
+from kernelprop.attention.softmax import softmax
 from kernelprop.layers import attention
 from kernelprop.layers.block import with_gains
 from kernelprop.layers.gains import Gains
@@ -110,10 +111,10 @@ def _softmaxes(
     """``P`` and ``P_0`` of the draw that the way through made of the same key."""
     bias = jnp.asarray(layer.bias, root.apart.dtype)
     base = jnp.where(layer.mask, bias[head] if bias.ndim == 3 else bias, -jnp.inf)
-    at_rest = jnp.broadcast_to(jax.nn.softmax(base, axis=-1), (layer.length,) * 2)
+    at_rest = jnp.broadcast_to(softmax(base), (layer.length,) * 2)
     if key is None:
         return at_rest, at_rest
-    return jax.nn.softmax(base + sum(logits(layer, root, key)), axis=-1), at_rest
+    return softmax(base + sum(logits(layer, root, key))), at_rest
 
 
 def _through_keys(

@@ -8,6 +8,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Key
 
 from kernelprop.attention.random_softmax import RandomSoftmax
+from kernelprop.attention.softmax import softmax
 from kernelprop.attention.softmax_change import softmax_change
 from kernelprop.split_kernel import SplitKernel
 
@@ -77,7 +78,7 @@ def sample_attention(
 ) -> Float[Array, "T T"]:
     """``P = softmax(M + B + mask)``, one draw of the logits ``M``; ``head`` picks the bias, where there are several."""
     common, apart = logits(layer, factor(kernel), key)
-    return jax.nn.softmax(_base(layer, head, apart.dtype) + common + apart, axis=-1)
+    return softmax(_base(layer, head, apart.dtype) + common + apart)
 
 
 def draw(layer: RandomSoftmax, root: Factor, key: Key[Array, ""] | None, head: Array | int) -> Draw:
