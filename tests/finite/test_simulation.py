@@ -65,6 +65,21 @@ def test_gradient_norms_agree_with_the_table(table):
     assert table.mlp_gate is None
 
 
+def test_the_query_row_of_a_linear_network_is_right_at_infinite_width():
+    """Where everything above is linear the first-order row is exact: its ratio tends to 1 as ``1 + c/d``."""
+    model = kp.Transformer(TABLE.attention, mlp=kp.MLP("linear", 1), residual=TABLE.residual)
+    found = kp.compare(model, KERNEL, widths=(64, 128), draws=1600, gradients=True)
+    predicted = found.predicted["query"]
+    limit, stderr = (part / predicted for part in found.width_law("query").limit[:2])
+    assert np.all(np.abs(limit) < 4 * stderr), (limit, stderr)
+    # In the first two layers, whose errors are 3 and 4 %, a row 20 % larger would be rejected.
+    assert np.all(np.abs(limit[:2] - 0.2) > 4 * stderr[:2])
+    # And what vanishes at infinite width is there at these: the last layer's ratio is far from 1, half as far at 2d.
+    distance = found.measured["query"][:, -1] / predicted[-1] - 1
+    assert distance[0] > 5 * found.measured_stderr["query"][0, -1] / predicted[-1]
+    assert distance[1] < 0.7 * distance[0]
+
+
 def test_the_kernel_agrees_with_the_prediction(table):
     predicted = kp.propagate(TABLE, KERNEL, keep="last").kernels[0]
     estimate = table.kernel(-1)
