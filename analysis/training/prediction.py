@@ -1,5 +1,6 @@
 """What is known of an arm before it trains: its correlation at depth, and how its gradients are spread over layers."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ class Prediction(NamedTuple):
     imbalance: float
 
 
+@cache
 def predict(arm: str, depth: int = DEPTH, length: int = LENGTH) -> Prediction:
     """Propagate the source's own kernel, ``P(x_i = x_j)`` times the embeddings' variance, forward and back."""
     model = ARMS[arm].network(length, depth)

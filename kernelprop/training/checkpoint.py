@@ -38,18 +38,13 @@ def write(path: str | os.PathLike[str], settings: dict[str, Any], state: State, 
     storage.save(content, path)
 
 
-def read(path: str | os.PathLike[str], settings: dict[str, Any], start: State) -> Resumed | None:
-    """Read a run that has the same settings; None where there is no file.
-
-    Args:
-        path: the file.
-        settings: what makes the run this one.
-        start: a state of the same shapes.
+def read(path: str | os.PathLike[str] | None, settings: dict[str, Any]) -> dict[str, Any] | None:
+    """What a checkpoint of this very run holds; None where there is no file.
 
     Raises:
         ValueError: naming the file: for one that is no checkpoint of training, or of a run with other settings.
     """
-    if not Path(path).exists():
+    if path is None or not Path(path).exists():
         return None
     content = storage.load(path)
     if not isinstance(content, dict) or content.get("kind") != KIND:
@@ -57,10 +52,19 @@ def read(path: str | os.PathLike[str], settings: dict[str, Any], start: State) -
     for name, value in settings.items():
         if not storage.equal(content["settings"].get(name), value):
             raise ValueError(f"checkpoint: {path} was made with another {name}; remove it to start anew")
+    return content
+
+
+def resume(content: dict[str, Any], start: State) -> Resumed:
+    """The run that a checkpoint holds; ``start`` is a state of the same shapes.
+
+    Raises:
+        ValueError: where the shapes are others.
+    """
     leaves, structure = jax.tree.flatten((start.parameters, start.memory))
     stored = content["arrays"]
     if [(np.shape(a), np.asarray(a).dtype) for a in leaves] != [(a.shape, a.dtype) for a in stored]:
-        raise ValueError(f"checkpoint: {path} holds arrays of other shapes; it is from another version")
+        raise ValueError("checkpoint: it holds arrays of other shapes; it is from another version")
     parameters, memory = jax.tree.unflatten(structure, [jnp.asarray(array) for array in stored])
     history = History(content["losses"].tolist(), content["points"], content["seconds"])
     return Resumed(State(content["done"], parameters, memory), history)

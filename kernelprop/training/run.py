@@ -24,7 +24,7 @@ from kernelprop.training.metrics import validation_loss
 from kernelprop.training.parameters import READOUTS, Readout, Start, count
 from kernelprop.training.recipe import Recipe, Watch
 from kernelprop.training.result import TrainingRun
-from kernelprop.training.state import State, fresh
+from kernelprop.training.state import fresh
 
 
 def train(
@@ -102,20 +102,16 @@ def train(
         precision=_precision(precision),
     )
     lab = set_up(plan, checkpoint)
+    stored = checkpoints.read(checkpoint, lab.settings)
     with ExitStack() as scope:
         if plan.dtype.itemsize == 8:
             scope.enter_context(jax.enable_x64(True))
         scope.enter_context(jax.default_matmul_precision(PRECISIONS[precision]))
         start = fresh(lab.initial(), plan.recipe)
-        state, history = _begin(lab, start)
+        state, history = (start, History()) if stored is None else checkpoints.resume(stored, start)
         state = run_to_the_end(lab, state, history, progress)
         final = validation_loss(lab.net, state.parameters, lab.validation[: plan.watch.final])
         return _result(lab, history, final, count(state.parameters))
-
-
-def _begin(lab: Lab, start: State) -> tuple[State, History]:
-    resumed = None if lab.path is None else checkpoints.read(lab.path, lab.settings, start)
-    return (start, History()) if resumed is None else (resumed.state, resumed.history)
 
 
 def _result(lab: Lab, history: History, final: Estimate, trained: int) -> TrainingRun:

@@ -70,7 +70,8 @@ def test_the_query_row_of_a_linear_network_is_right_at_infinite_width():
     model = kp.Transformer(TABLE.attention, mlp=kp.MLP("linear", 1), residual=TABLE.residual)
     found = kp.compare(model, KERNEL, widths=(64, 128), draws=1600, gradients=True)
     predicted = found.predicted["query"]
-    limit, stderr = (part / predicted for part in found.width_law("query").limit[:2])
+    law = found.width_law("query").limit
+    limit, stderr = law.mean / predicted, law.stderr / predicted
     assert np.all(np.abs(limit) < 4 * stderr), (limit, stderr)
     # In the first two layers, whose errors are 3 and 4 %, a row 20 % larger would be rejected.
     assert np.all(np.abs(limit[:2] - 0.2) > 4 * stderr[:2])

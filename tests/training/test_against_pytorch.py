@@ -104,7 +104,9 @@ def hand_run(recipe):
         step_maker.zero_grad()
         loss.backward()
         if step == 0:
-            norms = {name: (value.grad**2).flatten(1).sum(1) for name, value in p.items() if value.shape[0] == DEPTH}
+            norms = {
+                name: (value.grad**2).reshape(DEPTH, -1).sum(1) for name, value in p.items() if value.shape[0] == DEPTH
+            }
         total = torch.sqrt(sum((value.grad**2).sum() for value in p.values()))
         for value in p.values():
             value.grad *= min(1.0, recipe.clip / float(total))

@@ -139,7 +139,10 @@ def test_corpora_by_path(tmp_path):
     ("make", "message"),
     [
         (lambda path: corpus(path / "none.txt"), r"none.txt: no such file"),
-        (lambda path: corpus(path), r"no training part; a file named wiki.train.\* or c4-train.\* or train.\* is wanted"),
+        (
+            lambda path: corpus(path),
+            r"no training part; a file named wiki.train.\* or c4-train.\* or train.\* is wanted",
+        ),
         (lambda path: corpus(path / "bytes.txt"), r"bytes.txt: not a text in UTF-8"),
         (lambda path: corpus(path / "lines.jsonl"), r"lines.jsonl: line 2: no JSON object with a text"),
         (lambda path: corpus(path / "lines.json.gz"), r"lines.json.gz: not packed by gzip, or broken"),
