@@ -41,7 +41,7 @@ def test_shell_commands_run_and_print_what_the_readme_shows(tmp_path, monkeypatc
     for command in commands():
         words, _, redirected = command.partition(" > ")
         arguments = shlex.split(words)[1:]
-        plots = ["--no-plots"] if arguments[0] in ("evolve", "gradients") else []
+        plots = ["--no-plots"] if arguments[0] in ("evolve", "gradients", "simulate", "compare", "show") else []
         assert main(arguments + plots) == 0, command
         printed.append(capsys.readouterr().out)
         if redirected:
