@@ -21,7 +21,7 @@ def describe(
     file: Annotated[
         Path | None, typer.Argument(help="A description (.toml), or a result that has one (.npz).", show_default=False)
     ] = None,
-    attention: Annotated[str | None, _option("espa, uspa, uniform, identity, or a file.", "FILE|NAME")] = None,
+    attention: Annotated[str | None, _option("espa, uspa, uniform, identity, softmax, or a file.", "FILE|NAME")] = None,
     length: Annotated[int | None, _option("Positions.", "T")] = None,
     depth: Annotated[int | None, _option("Layers; 1 if not given.", "L")] = None,
     gamma: Annotated[float | None, _option("espa: decay rate of the last layer (0.005).", "NUMBER")] = None,
@@ -35,6 +35,14 @@ def describe(
     beta: Annotated[float | None, _option("Share of the attention in it (1).", "NUMBER")] = None,
     skip: Annotated[float | None, _option("Residual: weight of the skip (1).", "NUMBER")] = None,
     branch: Annotated[float | None, _option("Residual: weight of the attention branch (1).", "NUMBER")] = None,
+    temperature: Annotated[float | None, _option("softmax: factor of its random logits (1).", "NUMBER")] = None,
+    mlp: Annotated[str | None, _option("An MLP of this activation: relu, gelu, ...", "NAME")] = None,
+    expansion: Annotated[float | None, _option("MLP: hidden width over width (4).", "NUMBER")] = None,
+    mlp_skip: Annotated[float | None, _option("Residual of the MLP: weight of the skip (--skip).", "NUMBER")] = None,
+    mlp_branch: Annotated[
+        float | None, _option("Residual of the MLP: weight of its branch (--branch).", "NUMBER")
+    ] = None,
+    norm: Annotated[str | None, _option("Normalise before branches, or after sums.", "pre|post")] = None,
     toml: Annotated[
         bool, typer.Option("--toml", help="Print a description in TOML, to edit and to give to evolve.")
     ] = False,
@@ -60,6 +68,12 @@ def describe(
         beta=beta,
         skip=skip,
         branch=branch,
+        temperature=temperature,
+        mlp=mlp,
+        expansion=expansion,
+        mlp_skip=mlp_skip,
+        mlp_branch=mlp_branch,
+        norm=norm,
     )
     model, text = _read(file, options, toml)
     sys.stdout.write(plain_letters(text if toml else _in_words(model), sys.stdout.encoding) + "\n")

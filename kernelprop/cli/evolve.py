@@ -34,7 +34,9 @@ def evolve(
     ] = None,
     attention: Annotated[
         str | None,
-        _option(ATTENTION, "Matrices (T,T), (L,T,T) or (L,H,T,T); or espa, uspa, uniform, identity.", "FILE|NAME"),
+        _option(
+            ATTENTION, "Matrices (T,T), (L,T,T) or (L,H,T,T); or espa, uspa, uniform, identity, softmax.", "FILE|NAME"
+        ),
     ] = None,
     length: Annotated[int | None, _option(ATTENTION, "Positions of a named attention.", "T")] = None,
     depth: Annotated[int | None, _option(ATTENTION, "Layers; the file's, or 1.", "L")] = None,
@@ -44,12 +46,24 @@ def evolve(
     rho0: Annotated[float | None, _option(ATTENTION, "uspa: correlation of the input (0).", "NUMBER")] = None,
     causal: Annotated[
         bool | None,
-        _switch(ATTENTION, "Attend backward only (espa, uspa: causal; uniform: not).", "--causal/--no-causal"),
+        _switch(ATTENTION, "Attend backward only (espa, uspa: causal; others: not).", "--causal/--no-causal"),
+    ] = None,
+    temperature: Annotated[
+        float | None, _option(ATTENTION, "softmax: factor of its random logits (1).", "NUMBER")
     ] = None,
     alpha: Annotated[float | None, _option(NETWORK, "Share of the identity in alpha I + beta A (0).", "NUMBER")] = None,
     beta: Annotated[float | None, _option(NETWORK, "Share of the attention in it (1).", "NUMBER")] = None,
     skip: Annotated[float | None, _option(NETWORK, "Residual: weight of the skip (1).", "NUMBER")] = None,
     branch: Annotated[float | None, _option(NETWORK, "Residual: weight of the attention branch (1).", "NUMBER")] = None,
+    mlp: Annotated[str | None, _option(NETWORK, "An MLP of this activation: relu, gelu, ...", "NAME")] = None,
+    expansion: Annotated[float | None, _option(NETWORK, "MLP: hidden width over width (4).", "NUMBER")] = None,
+    mlp_skip: Annotated[
+        float | None, _option(NETWORK, "Residual of the MLP: weight of the skip (--skip).", "NUMBER")
+    ] = None,
+    mlp_branch: Annotated[
+        float | None, _option(NETWORK, "Residual of the MLP: weight of its branch (--branch).", "NUMBER")
+    ] = None,
+    norm: Annotated[str | None, _option(NETWORK, "Normalise before branches, or after sums.", "pre|post")] = None,
     kernel: Annotated[
         str | None,
         _option(KERNEL, "Matrix (T,T), or a batch; or identity, equicorrelated, exponential.", "FILE|NAME"),
@@ -92,6 +106,7 @@ def evolve(
     kernelprop evolve --attention espa --length 100 --depth 100 --gamma 0.005
     kernelprop evolve --attention uspa --depth 12 --tokens to,be,or,not,to,be
     kernelprop evolve --attention uniform --causal --length 64 --depth 8
+    kernelprop evolve --attention softmax --length 64 --depth 6 --mlp gelu --norm pre --skip 1
     kernelprop evolve network.toml
     kernelprop evolve --attention maps.npz:attention --kernel 'kernels.npy:\\[0]'
     """
@@ -109,6 +124,12 @@ def evolve(
             beta=beta,
             skip=skip,
             branch=branch,
+            temperature=temperature,
+            mlp=mlp,
+            expansion=expansion,
+            mlp_skip=mlp_skip,
+            mlp_branch=mlp_branch,
+            norm=norm,
         ),
         KernelOptions(kernel=kernel, tokens=tokens, inputs=inputs, correlation=correlation, decay=decay),
         RunOptions(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from kernelprop.architecture import Transformer
 
-NAMED = ("espa", "uspa", "uniform", "identity")
+NAMED = ("espa", "uspa", "uniform", "identity", "softmax")
 
 # Which named constructions an option belongs to: given with another it would be ignored, so it is refused.
 _BELONGS = {
@@ -19,7 +19,8 @@ _BELONGS = {
     "gamma0": ("espa",),
     "rho": ("uspa",),
     "rho0": ("uspa",),
-    "causal": ("espa", "uspa", "uniform"),
+    "causal": ("espa", "uspa", "uniform", "softmax"),
+    "temperature": ("softmax",),
 }
 
 
@@ -35,10 +36,16 @@ class NetworkOptions:
     rho: float | None = None
     rho0: float | None = None
     causal: bool | None = None
+    temperature: float | None = None
     alpha: float | None = None
     beta: float | None = None
     skip: float | None = None
     branch: float | None = None
+    mlp: str | None = None
+    expansion: float | None = None
+    mlp_skip: float | None = None
+    mlp_branch: float | None = None
+    norm: str | None = None
 
 
 def attention_file(options: NetworkOptions) -> "np.ndarray | None":
@@ -64,17 +71,41 @@ def network(options: NetworkOptions, matrices: Any, length: int | None) -> "Tran
     """
     from kernelprop.architecture import Transformer
     from kernelprop.attention.mixture import mix
-    from kernelprop.layers.residual import Residual
 
     operator = _given(options, matrices) if matrices is not None else _construction(options, length)
     if options.length not in (None, operator.length):
         raise ValueError(f"--length: {options.length} conflicts with attention over {operator.length} positions")
     if options.alpha is not None or options.beta is not None:
         operator = mix(operator, _or(options.alpha, 0.0), _or(options.beta, 1.0))
-    residual = None
-    if options.skip is not None or options.branch is not None:
-        residual = Residual(attention=(_or(options.skip, 1.0), _or(options.branch, 1.0)))
-    return Transformer(operator, options.depth, residual=residual)
+    return Transformer(operator, options.depth, mlp=_mlp(options), norm=_norm(options), residual=_residual(options))
+
+
+def _mlp(options: NetworkOptions) -> Any:
+    if options.mlp is None:
+        for name in ("expansion", "mlp_skip", "mlp_branch"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"--{name.replace('_', '-')}: there is no MLP; name its activation with --mlp")
+        return None
+    from kernelprop.layers.mlp import MLP
+
+    return MLP(options.mlp, _or(options.expansion, 4.0))
+
+
+def _norm(options: NetworkOptions) -> Any:
+    from kernelprop.layers.norm import Norm
+
+    return None if options.norm is None else Norm(options.norm)
+
+
+def _residual(options: NetworkOptions) -> Any:
+    """None without weights; an MLP's are the attention's where they are not given."""
+    weights = (options.skip, options.branch, options.mlp_skip, options.mlp_branch)
+    if all(weight is None for weight in weights):
+        return None
+    from kernelprop.layers.residual import Residual
+
+    skip, branch = _or(options.skip, 1.0), _or(options.branch, 1.0)
+    return Residual(attention=(skip, branch), mlp=(_or(options.mlp_skip, skip), _or(options.mlp_branch, branch)))
 
 
 def _given(options: NetworkOptions, matrices: Any) -> Any:
@@ -100,6 +131,7 @@ def _construction(options: NetworkOptions, length: int | None) -> Any:
         "uspa": lambda: kp.uspa(length, options.depth, **numbers),
         "uniform": lambda: kp.uniform(length, **numbers),
         "identity": lambda: kp.identity(length),
+        "softmax": lambda: kp.random_softmax(length, tau=_or(options.temperature, 1.0), causal=bool(options.causal)),
     }
     return makers[str(name)]()
 

@@ -81,3 +81,33 @@ def test_letters_that_a_stream_lacks_are_spelled_out():
     assert plain_letters(text, "utf-8") == text
     assert plain_letters(text, "latin-1") == "S_Z = alpha1^2 N(S) * phi"
     assert plain_letters(text, None).isascii()
+
+
+def test_options_describe_a_whole_block(command):
+    ran = command(
+        "describe --attention softmax --length 8 --depth 3 --temperature 2 --causal "
+        "--mlp relu --expansion 2 --norm post --skip 0.8 --branch 0.6 --mlp-branch 0.5 --toml"
+    )
+    assert ran.code == 0
+    described = tomllib.loads(ran.out)
+    assert described["attention"]["kind"] == "random_softmax"
+    assert described["attention"]["tau"] == 2
+    assert (described["mlp"]["activation"], described["mlp"]["expansion"]) == ("relu", 2.0)
+    assert described["norm"]["place"] == "post"
+    assert described["residual"] == {"attention": [0.8, 0.6], "mlp": [0.8, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("espa --length 4 --temperature 2", "--temperature: has no meaning for --attention espa"),
+        ("espa --length 4 --mlp-skip 1", "--mlp-skip: there is no MLP"),
+        ("espa --length 4 --mlp squish", "squish"),
+        ("espa --length 4 --norm between", "between"),
+    ],
+)
+def test_options_that_make_no_network_are_refused(command, options, message):
+    ran = command(f"describe --attention {options}")
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
