@@ -1,18 +1,11 @@
 """``python -m analysis.benchmarks [--quick]``: run everything, print a table, write ``results/``."""
 
 import argparse
-import json
-import os
-import platform
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import jax
-
 from analysis.benchmarks import peak_memory, propagation
+from analysis.benchmarks.writing import RESULTS, environment, write_result
 
-RESULTS = Path(__file__).parent / "results"
 # (length, depth): enough layers that the first and the last don't count.
 FULL = ((128, 1000), (512, 30), (1024, 10), (2048, 6), (4096, 3))
 QUICK = ((128, 1000), (512, 10), (1024, 4))
@@ -45,30 +38,13 @@ def show(row: dict[str, Any]) -> None:
     )
 
 
-def environment() -> dict[str, Any]:
-    """Where and with what the numbers were measured."""
-    return {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "jax": jax.__version__,
-        "device": jax.devices()[0].device_kind,
-        "cores": os.cpu_count(),
-        "processor": platform.machine(),
-        "load": os.getloadavg()[0],
-    }
-
-
 def main() -> None:
     """Measure, and write the result whole."""
     parser = argparse.ArgumentParser(prog="python -m analysis.benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, a minute or so")
     quick = parser.parse_args().quick
     result = {"environment": environment(), **measure(quick)}
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / ("propagation-quick.json" if quick else "propagation.json")
-    temporary = path.with_suffix(".part")
-    temporary.write_text(json.dumps(result, indent=1) + "\n")
-    temporary.replace(path)
-    print(f"written to {path}")
+    print(f"written to {write_result(RESULTS / ('propagation-quick.json' if quick else 'propagation.json'), result)}")
 
 
 if __name__ == "__main__":
