@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kernelprop import cotangents, examples, kernels, observables, plotting, predictions
+    from kernelprop import cotangents, examples, kernels, observables, plotting, predictions, training
     from kernelprop.activations import Activation, LeakyReLU, activation, dks, dual, dual_derivative, tat
     from kernelprop.architecture import Transformer
     from kernelprop.attention.biases import alibi_bias, alibi_slopes, softmax_attention, t5_bias, t5_buckets
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from kernelprop.layers.residual import Residual
     from kernelprop.network_shaping import shape_activation
     from kernelprop.results import Estimate, Evolution, GradientNorms, load
+    from kernelprop.training.loop import Diverged
+    from kernelprop.training.recipe import Recipe, Watch
+    from kernelprop.training.result import TrainingRun
+    from kernelprop.training.run import train
 
 __version__ = "0.1.0"
 
@@ -49,6 +53,7 @@ _HOMES = {
     "Comparison": "finite.comparison",
     "Description": "descriptions.loading",
     "Design": "designs.design",
+    "Diverged": "training.loop",
     "Ensemble": "finite.ensemble",
     "Estimate": "results",
     "Evolution": "results",
@@ -60,9 +65,12 @@ _HOMES = {
     "Mismatch": "fitting",
     "Norm": "layers.norm",
     "RandomSoftmax": "attention.random_softmax",
+    "Recipe": "training.recipe",
     "Residual": "layers.residual",
     "SignalFit": "fitting",
+    "TrainingRun": "training.result",
     "Transformer": "architecture",
+    "Watch": "training.recipe",
     "activation": "activations",
     "alibi_bias": "attention.biases",
     "alibi_slopes": "attention.biases",
@@ -101,17 +109,19 @@ _HOMES = {
     "t5_bias": "attention.biases",
     "t5_buckets": "attention.biases",
     "tat": "activations",
+    "train": "training.run",
     "uniform": "attention.uniform",
     "uspa": "attention.uspa",
     "uspa_schedule": "attention.schedules",
 }
-_ROOMS = ("cotangents", "examples", "kernels", "observables", "plotting", "predictions")
+_ROOMS = ("cotangents", "examples", "kernels", "observables", "plotting", "predictions", "training")
 
 __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "Activation",
     "Comparison",
     "Description",
     "Design",
+    "Diverged",
     "Ensemble",
     "Estimate",
     "Evolution",
@@ -123,9 +133,12 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "Mismatch",
     "Norm",
     "RandomSoftmax",
+    "Recipe",
     "Residual",
     "SignalFit",
+    "TrainingRun",
     "Transformer",
+    "Watch",
     "activation",
     "alibi_bias",
     "alibi_slopes",
@@ -164,6 +177,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "t5_bias",
     "t5_buckets",
     "tat",
+    "train",
     "uniform",
     "uspa",
     "uspa_schedule",
@@ -173,6 +187,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "observables",
     "plotting",
     "predictions",
+    "training",
 ]
 
 

@@ -16,6 +16,7 @@ settings.load_profile("kernelprop")
 # Monte-Carlo and autodiff comparisons, minutes of compiling together: the default run must stay under five.
 SLOW = (
     "analysis/",
+    "cli/test_train.py",
     "finite/",
     "layers/test_block_backward.py",
     "layers/test_random_attention.py",
@@ -23,6 +24,7 @@ SLOW = (
     "test_chains.py",
     "test_random_propagation.py",
     "test_tangents.py",
+    "training/",
 )
 
 

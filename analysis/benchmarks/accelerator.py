@@ -193,7 +193,7 @@ def _seconds(run: Callable) -> float:
 
 
 MEMORY_PROGRAM = """
-import resource, sys, time
+import pathlib, time
 import numpy as np
 import jax
 from analysis.benchmarks.accelerator import block_model
@@ -204,7 +204,8 @@ started = time.perf_counter()
 found = simulate(block_model(length, depth), np.eye(length), width=width, draws=2, key=0, gradients=True)
 assert np.isfinite(found.value.mean).all() and len(found.value.mean) == depth
 peak = (jax.local_devices()[0].memory_stats() or {{}}).get("peak_bytes_in_use", 0)
-resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+# Not ru_maxrss, which begins at what the parent held when it forked.
+resident = int(pathlib.Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
 print(resident, peak, time.perf_counter() - started)
 """
 

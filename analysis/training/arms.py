@@ -46,7 +46,7 @@ class Arm(NamedTuple):
 SLOW = (2e-4, 5e-4, 1e-3)
 USUAL = (1e-3, 3e-3, 1e-2)
 LOW = (3e-4, 1e-3, 3e-3)
-MOMENTUM = (3e-3, 1e-2, 3e-2)
+MOMENTUM = (1e-2, 3e-2, 1e-1)
 
 
 def usual_attention(mlp: Any, **parts: Any) -> Callable[[int, int], kp.Transformer]:
@@ -171,7 +171,7 @@ ARMS: dict[str, Arm] = {
             "pre_ln_sgd",
             "Pre-LN, SGD",
             usual_attention(RELU, residual=lambda L: plain(), norm=PRE),
-            (1e-2, 3e-2, 1e-1),
+            (3e-2, 1e-1, 3e-1),
             optimiser="sgd",
         ),
         Arm("post_ln", "Post-LN", usual_attention(RELU, residual=lambda L: plain(), norm=POST), LOW),

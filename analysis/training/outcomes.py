@@ -50,85 +50,85 @@ def _error(losses: tuple[float, ...], words: dict[str, Any]) -> float:
 
 
 class Claim(NamedTuple):
-    """A statement of the papers, the arms that it takes, and what decides it."""
+    """A statement of the papers, the arms that it takes, and by how much of a nat it holds (negative: it doesn't)."""
 
     statement: str
     arms: tuple[str, ...]
-    holds: Callable[[dict[str, float], dict[str, float]], bool]
+    margin: Callable[[dict[str, float], dict[str, float]], float]
     depth: int = DEPTH
     steps: int = STEPS
 
 
+def _at_plateau(loss: dict[str, float], level: dict[str, float]) -> float:
+    return 0.02 - abs(loss["vanilla_relu"] - level["unigram"])
+
+
+def _below_bigram(loss: dict[str, float], level: dict[str, float]) -> float:
+    return level["bigram"] - loss["espa"]
+
+
+def _shaping_matters(loss: dict[str, float], level: dict[str, float]) -> float:
+    return min(level["bigram"] - loss["espa_dks"], loss["espa_gelu"] - level["bigram"])
+
+
+def _skips_help(loss: dict[str, float], level: dict[str, float]) -> float:
+    return loss["espa"] - min(loss["espa_skip2"], loss["espa_skip5"], loss["espa_skip8"])
+
+
+def _better(one: str, other: str, statement: str, steps: int = STEPS) -> Claim:
+    return Claim(statement, (one, other), lambda loss, level: loss[other] - loss[one], steps=steps)
+
+
+# The name under which Pre-LN at the common number of steps is known to claims about longer runs.
+ONCE = "pre_ln at once"
 CLAIMS = (
+    Claim("vanilla ReLU stays at the unigram entropy (within 0.02)", ("vanilla_relu",), _at_plateau),
+    Claim("vanilla ReLU still stays there at depth 36", ("vanilla_relu",), _at_plateau, depth=36),
+    Claim("vanilla ReLU still stays there after five times the steps", ("vanilla_relu",), _at_plateau, steps=5 * STEPS),
+    Claim("E-SPA trains: below the bigram entropy", ("espa",), _below_bigram),
+    Claim("E-SPA trains at depth 36", ("espa",), _below_bigram, depth=36),
+    _better("espa", "uspa", "E-SPA is better than U-SPA"),
+    _better("espa", "skipinit", "E-SPA is better than Value-SkipInit"),
+    _better("pre_ln", "espa", "Pre-LN is better than E-SPA"),
+    _better("pre_ln_scaled", "pre_ln", "Pre-LN with 1/√L is better than Pre-LN"),
+    _better("espa", ONCE, "five times the steps bring E-SPA to where Pre-LN is after one time", 5 * STEPS),
+    Claim("shaped GELU trains with E-SPA where GELU as it is doesn't", ("espa_dks", "espa_gelu"), _shaping_matters),
     Claim(
-        "vanilla ReLU stays at the unigram entropy (within 0.02)",
-        ("vanilla_relu",),
-        lambda loss, level: abs(loss["vanilla_relu"] - level["unigram"]) < 0.02,
-    ),
-    Claim(
-        "vanilla ReLU still stays there at depth 36",
-        ("vanilla_relu",),
-        lambda loss, level: abs(loss["vanilla_relu"] - level["unigram"]) < 0.02,
-        depth=36,
-    ),
-    Claim(
-        "vanilla ReLU still stays there with five times the steps",
-        ("vanilla_relu",),
-        lambda loss, level: abs(loss["vanilla_relu"] - level["unigram"]) < 0.02,
-        steps=5 * STEPS,
-    ),
-    Claim("E-SPA trains: below the bigram entropy", ("espa",), lambda loss, level: loss["espa"] < level["bigram"]),
-    Claim("E-SPA trains at depth 36", ("espa",), lambda loss, level: loss["espa"] < level["bigram"], depth=36),
-    Claim("E-SPA is better than U-SPA", ("espa", "uspa"), lambda loss, level: loss["espa"] < loss["uspa"]),
-    Claim(
-        "E-SPA is better than Value-SkipInit", ("espa", "skipinit"), lambda loss, level: loss["espa"] < loss["skipinit"]
-    ),
-    Claim("Pre-LN is better than E-SPA", ("espa", "pre_ln"), lambda loss, level: loss["pre_ln"] < loss["espa"]),
-    Claim(
-        "Pre-LN with 1/√L is better than Pre-LN",
-        ("pre_ln", "pre_ln_scaled"),
-        lambda loss, level: loss["pre_ln_scaled"] < loss["pre_ln"],
-    ),
-    Claim(
-        "five times the steps bring E-SPA to what Pre-LN has after one time",
-        ("espa",),
-        lambda loss, level: loss["espa"] < loss["pre_ln at once"],
-        steps=5 * STEPS,
-    ),
-    Claim(
-        "shaped GELU trains in the E-SPA network where GELU as it is doesn't",
-        ("espa_dks", "espa_gelu"),
-        lambda loss, level: loss["espa_dks"] < level["bigram"] < loss["espa_gelu"],
-    ),
-    Claim(
-        "some normalised skip makes E-SPA better than without",
+        "some normalised skip makes E-SPA better than none",
         ("espa", "espa_skip2", "espa_skip5", "espa_skip8"),
-        lambda loss, level: min(loss["espa_skip2"], loss["espa_skip5"], loss["espa_skip8"]) < loss["espa"],
+        _skips_help,
     ),
-    Claim("Post-LN at this depth is worse than Pre-LN", ("post_ln", "pre_ln"), lambda v, _: v["pre_ln"] < v["post_ln"]),
+    _better("espa_sgd", "pre_ln_sgd", "with SGD E-SPA is better than Pre-LN"),
+    _better("pre_ln", "post_ln", "Pre-LN is better than Post-LN at this depth"),
 )
 
 
 def decided(records: Path = RECORDS) -> list[tuple[str, str]]:
-    """Every claim with ``"replicates"``, ``"does not"`` or ``"not run"``."""
+    """Every claim with ``"replicates"``, ``"does not"``, ``"too close to tell"`` or ``"not run"``.
+
+    A margin counts from two standard errors on: over seeds where there are several, else over batches, which leaves
+    out how much seeds differ.
+    """
     everything = [row for study in STUDIES.values() for row in rows(study, records)]
     levels = _levels(everything, records)
-    verdicts = []
-    for claim in CLAIMS:
-        losses = {
-            row.comparison.arm: row.loss
-            for row in everything
-            if (row.comparison.depth, row.comparison.steps) == (claim.depth, claim.steps)
-        }
-        once = [row.loss for row in everything if row.comparison[:3] == ("pre_ln", DEPTH, STEPS)]
-        if once:
-            losses["pre_ln at once"] = once[0]
-        try:
-            verdict = "replicates" if claim.holds(losses, levels) else "does not"
-        except KeyError:
-            verdict = "not run"
-        verdicts.append((claim.statement, verdict))
-    return verdicts
+    return [(claim.statement, _verdict(claim, everything, levels)) for claim in CLAIMS]
+
+
+def _verdict(claim: Claim, everything: list[Row], levels: dict[str, float]) -> str:
+    found: dict[str, Row] = {}
+    # An arm that several studies compare counts with the most seeds, which comes last here.
+    for row in sorted(everything, key=lambda row: row.comparison.seeds):
+        if (row.comparison.depth, row.comparison.steps) == (claim.depth, claim.steps):
+            found[row.comparison.arm] = row
+        if row.comparison == ("pre_ln", DEPTH, STEPS, row.comparison.seeds):
+            found[ONCE] = row
+    if any(arm not in found for arm in claim.arms):
+        return "not run"
+    margin = claim.margin({arm: row.loss for arm, row in found.items()}, levels)
+    error = float(np.sqrt(np.nansum([found[arm].stderr ** 2 for arm in claim.arms])))
+    if abs(margin) < 2 * error:
+        return f"too close to tell ({margin:+.3f} ± {error:.3f})"
+    return f"{'replicates' if margin > 0 else 'does not'} ({margin:+.3f} ± {error:.3f})"
 
 
 def _levels(everything: list[Row], records: Path) -> dict[str, float]:
@@ -139,7 +139,10 @@ def _levels(everything: list[Row], records: Path) -> dict[str, float]:
 
 
 def table(records: Path = RECORDS) -> str:
-    """All rows as text: outcome, and the prediction at initialisation beside it."""
+    """All rows as text: outcome, and the prediction at initialisation beside it.
+
+    A star marks a rate at an edge of its sweep: a better one may lie outside.
+    """
     lines = [
         "| study | arm | depth | steps | rate | validation loss | seeds | correlation | spread | query/value |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -148,8 +151,10 @@ def table(records: Path = RECORDS) -> str:
         for row in rows(study, records):
             one = row.comparison
             known = predict(one.arm, one.depth)
+            rates = ARMS[one.arm].rates
+            edge = "*" if row.rate in (rates[0], rates[-1]) else ""
             lines.append(
-                f"| {study.letter} | {ARMS[one.arm].label} | {one.depth} | {one.steps} | {row.rate:g} | "
+                f"| {study.letter} | {ARMS[one.arm].label} | {one.depth} | {one.steps} | {row.rate:g}{edge} | "
                 f"{row.loss:.3f} ± {row.stderr:.3f} | {one.seeds} | {known.correlation:.4f} | {known.spread:.2f} | "
                 f"{known.imbalance:.2f} |"
             )

@@ -68,8 +68,8 @@ def train(
 ) -> None:
     """Train the network, and watch its loss, token cosines and gradients.
 
-    Tokens are embedded (with trained positions where the description has some), go
-    through the network at this width, and a readout that starts at zero predicts
+    Tokens are embedded, with trained positions if the description has some, and
+    go through the network at this width; a readout that starts at zero predicts
     the next one. Losses are in nats.
 
     [bold]Examples[/]

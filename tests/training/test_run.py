@@ -206,3 +206,28 @@ def test_what_no_softmax_makes_has_no_bias():
 def test_recipes_are_checked(numbers, message):
     with pytest.raises(ValueError, match=message):
         Recipe(**numbers)
+
+
+OTHERS = {
+    "matrices that no softmax makes": lambda: (kp.Transformer(kp.dense([[1.0, 0.0], [-0.5, 1.0]]), DEPTH), ("branch",)),
+    "parallel, gated, random": lambda: (
+        kp.Transformer(
+            kp.random_softmax(2, causal=True, rotary=[1.0]), DEPTH, kp.GatedMLP("silu", 2), norm="post", parallel=True
+        ),
+        ("skip", "branch", "mix"),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_networks_train(name):
+    model, trainable = OTHERS[name]()
+    recipe = Recipe(steps=30, batch=8, warmup=0, learning_rate=2e-2)
+    found = train(model, copy_back(3, lag=0), width=WIDTH, heads=HEADS, trainable=trainable, recipe=recipe, watch=WATCH)
+    # To say the same token again takes the readout alone.
+    assert found.loss[0] == pytest.approx(np.log(3), rel=1e-6)
+    assert found.final.mean < 0.7 * np.log(3)
+    moved = {key: bool(np.any(values[0] != values[-1])) for key, values in found.scales.items()}
+    assert all(moved.values()), moved
+    assert ("query" in found.gradient_norms) == (not found.notes)
