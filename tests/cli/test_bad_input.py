@@ -59,7 +59,10 @@ BAD = [
     # what the options ask for
     ("evolve", "DESCRIPTION, --attention or --example: nothing to propagate through"),
     ("evolve --example bert", "--example: 'bert' is unknown; there is minilm"),
-    ("evolve --attention espaa --length 4", "'espaa' is no file, and no construction (espa, uspa, uniform, identity, softmax)"),
+    (
+        "evolve --attention espaa --length 4",
+        "'espaa' is no file, and no construction (espa, uspa, uniform, identity, softmax)",
+    ),
     ("evolve --attention A.npy --kernel diagonal", "'diagonal' is no file, and no construction (identity,"),
     ("evolve --attention A.npy --observables most", "observables: 'most' is unknown; use 'moments' or 'all'"),
     ("evolve --attention A.npy --dtype float16", "dtype: float16 is not supported; use float32 or float64"),
