@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from kernelprop.attention.dense import dense
     from kernelprop.attention.espa import espa
     from kernelprop.attention.identity import identity
-    from kernelprop.attention.mixture import mix
+    from kernelprop.attention.masking import masked
+    from kernelprop.attention.mixture import mix, value_skip_init
     from kernelprop.attention.prescribed import signal_preserving
     from kernelprop.attention.random_softmax import RandomSoftmax, random_softmax, rotary_frequencies, shaped_attention
     from kernelprop.attention.schedules import espa_schedule, uspa_schedule
@@ -93,6 +94,7 @@ _HOMES = {
     "identity": "attention.identity",
     "load": "results",
     "load_description": "descriptions.loading",
+    "masked": "attention.masking",
     "mismatch": "fitting",
     "mix": "attention.mixture",
     "propagate": "infinite",
@@ -113,6 +115,7 @@ _HOMES = {
     "uniform": "attention.uniform",
     "uspa": "attention.uspa",
     "uspa_schedule": "attention.schedules",
+    "value_skip_init": "attention.mixture",
 }
 _ROOMS = ("cotangents", "examples", "kernels", "observables", "plotting", "predictions", "training")
 
@@ -161,6 +164,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "identity",
     "load",
     "load_description",
+    "masked",
     "mismatch",
     "mix",
     "propagate",
@@ -181,6 +185,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "uniform",
     "uspa",
     "uspa_schedule",
+    "value_skip_init",
     "cotangents",
     "examples",
     "kernels",

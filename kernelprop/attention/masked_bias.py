@@ -40,7 +40,7 @@ def masked_bias(length: int, bias: Any, mask: Any, causal: bool, name: str) -> M
     Traceback (most recent call last):
     ValueError: attention: position 1: every key is masked; a softmax row needs at least one
     """
-    allowed = np.ones((1, length), bool) if mask is None else _mask(length, mask, name)
+    allowed = np.ones((1, length), bool) if mask is None else checked_mask(length, mask, name)
     if causal:
         allowed = allowed & np.tri(length, dtype=bool)
     values = np.zeros((1, length)) if bias is None else _bias(length, bias, name)
@@ -68,7 +68,8 @@ def positive_rescale(length: int, rescale: Any, name: str) -> Float[np.ndarray, 
     return values
 
 
-def _mask(length: int, mask: Any, name: str) -> np.ndarray:
+def checked_mask(length: int, mask: Any, name: str) -> Bool[np.ndarray, "rows T"]:
+    """Check a mask, ``(T,)`` over keys or ``(T, T)``, True = may attend; ``rows`` is 1 or ``T``."""
     array = np.asarray(mask)
     if array.dtype != bool:
         raise ValueError(f"{name}: mask: dtype {array.dtype} is not bool; True means that the key may be attended to")

@@ -122,6 +122,19 @@ def mix(attention: Any, alpha: Any, beta: Any) -> Mixture | AttentionStack:
     return AttentionStack(Mixture(alphas, betas, layers))
 
 
+def value_skip_init(attention: Any, alpha: Any = 1.0, beta: Any = 0.0) -> Mixture | AttentionStack:
+    """Value-SkipInit: ``αI + βA``, a skip of the values beside the softmax, with ``α = 1, β = 0`` at initialisation.
+
+    A network then starts as if it had no attention, and ``α`` and ``β`` are trained (He et al. 2023, section 5). It is
+    `mix` with these weights.
+
+    >>> value_skip_init([[0.5, 0.5], [0.5, 0.5]]).as_matrix()
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return mix(attention, alpha, beta)
+
+
 def _common_depth(operator: AttentionOperator, weights: list[np.ndarray]) -> int | None:
     for weight in weights:
         if weight.ndim > 1:

@@ -1,4 +1,4 @@
-"""The table ``[attention]``: every operator by its kind, with a share of the identity and copies on top."""
+"""The table ``[attention]``: every operator by its kind; a mask, a share of the identity and copies on top."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +12,7 @@ from kernelprop.attention.block_diagonal import block_diagonal
 from kernelprop.attention.dense import dense
 from kernelprop.attention.espa import espa
 from kernelprop.attention.identity import identity
+from kernelprop.attention.masking import masked
 from kernelprop.attention.mixture import Mixture, mix
 from kernelprop.attention.random_softmax import random_softmax, rotary_frequencies, shaped_attention
 from kernelprop.attention.sliding_window import sliding_window
@@ -47,9 +48,10 @@ def read_attention(table: Any, place: Place, length: int | None) -> tuple[Any, i
     if not isinstance(table, Mapping):
         raise place.error("a table is wanted, such as [attention]")
     depth = whole(table["depth"], place.at("depth")) if "depth" in table else None
-    around = {key: table[key] for key in ("mix", "copies") if key in table}
+    kind = one_of(KINDS)(table.get("kind"), place.at("kind"))
+    wrappers = ("mix", "copies") if "mask" in KINDS[kind].entries else ("mask", "mix", "copies")
+    around = {key: table[key] for key in wrappers if key in table}
     inner = {key: value for key, value in table.items() if key not in around}
-    kind = one_of(KINDS)(inner.get("kind"), place.at("kind"))
     known = length is not None and "copies" not in around and "length" in KINDS[kind].entries
     if known and "length" not in inner:
         inner["length"] = length
@@ -58,6 +60,10 @@ def read_attention(table: Any, place: Place, length: int | None) -> tuple[Any, i
     if kind not in DEEP:
         inner.pop("depth", None)
     operator = read_kind(inner, KINDS, place)
+    if "mask" in around:
+        mask = array(around["mask"], place.at("mask"))
+        with place.at("mask").blame():
+            operator = masked(operator, mask)
     for one in _mixes(around.get("mix", [])):
         operator = _mixed(operator, one, place.at("mix"))
     if "copies" in around:

@@ -40,9 +40,9 @@ def load_description(path: str | os.PathLike[str]) -> Description:
     """Read a network and its input kernel from a TOML file.
 
     Tables: ``[attention]`` (``kind``, ``length``, ``depth`` and the kind's own numbers, by the names of the library's
-    functions; ``mix = {alpha, beta}``; ``copies``), ``[mlp]``, ``[residual]`` (``choice``, or pairs ``attention`` and
-    ``mlp``), ``[norm]``, ``[gains]``, ``[positions]``, ``[input]``; entries ``name`` and ``parallel``. Files of arrays
-    are found beside the description.
+    functions; ``mask``, ``mix = {alpha, beta}``, ``copies``), ``[mlp]``, ``[residual]`` (``choice``, or pairs
+    ``attention`` and ``mlp``), ``[norm]``, ``[gains]``, ``[positions]``, ``[input]``; entries ``name`` and
+    ``parallel``. Files of arrays are found beside the description.
 
     Raises:
         ValueError: in one line with file, table and entry: what can't be read, is unknown (with what is known), not

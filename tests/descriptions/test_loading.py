@@ -6,6 +6,7 @@ import pytest
 import kernelprop as kp
 from kernelprop import storage
 from kernelprop.attention.biases import alibi_bias, softmax_attention, t5_bias
+from kernelprop.attention.masking import masked
 from kernelprop.attention.random_softmax import random_softmax, rotary_frequencies
 from kernelprop.descriptions import load_description
 from kernelprop.layers import residual
@@ -60,6 +61,10 @@ def load(tmp_path):
         (
             '[attention]\nkind = "dense"\nmatrix = [[1, 0], [0.5, 0.5]]\ndepth = 3\nmix = {alpha = 0.5, beta = 0.5}',
             kp.Transformer(kp.mix([[1, 0], [0.5, 0.5]], 0.5, 0.5), 3),
+        ),
+        (
+            '[attention]\nkind = "uniform"\nlength = 3\nmask = [true, true, false]\nmix = {alpha = 0.5, beta = 0.5}',
+            kp.Transformer(kp.mix(masked(kp.uniform(3), np.array([True, True, False])), 0.5, 0.5)),
         ),
         (
             '[attention]\nkind = "random_softmax"\nlength = 4\ncausal = true\ntau = 2\n'
@@ -130,6 +135,11 @@ def test_files_are_found_beside_the_description(load, tmp_path, monkeypatch):
         (ESPA + "[cross_attention]\n", "net.toml: cross_attention: is not supported: describe the decoder's"),
         (ESPA + "dropout = 0.1", r"net.toml: \[attention\] dropout: is not supported: it is off at initialisation"),
         (ESPA + "gama = 0.1", r"net.toml: \[attention\] gama: is unknown; entries here: causal, depth, gamma, gamma0"),
+        (
+            ESPA + "mask = [false, true, true, true, true, true, true, true]",
+            r"net.toml: \[attention\] mask: masked: layer 1, position 0: every key that it attends to is masked",
+        ),
+        (ESPA + "mask = [1, 0]", r"net.toml: \[attention\] mask: masked: mask: dtype int64 is not bool"),
         (ESPA + "gamma = -1.0", r"net.toml: \[attention\]: espa: depth 1: gamma is -1; it must be positive"),
         (ESPA + 'gamma = "small"', r"net.toml: \[attention\] gamma: a number is wanted, 'small' was given"),
         (ESPA + "causal = 1", r"\[attention\] causal: true or false is wanted, 1 was given"),
