@@ -50,10 +50,8 @@ def _masked_rows(matrices: np.ndarray, allowed: np.ndarray, deep: bool) -> np.nd
     axes = ("layer", "head", "position", "column")
     names = (axes if deep else axes[1:])[: matrices.ndim - 2] + axes[2:]
     for index in np.argwhere(matrices < 0)[:1].tolist():
-        value = matrices[tuple(index)]
-        raise ValueError(
-            f"masked: {door.place(names, index)}: the entry is {value:g}; a mask acts on a softmax, which has none below 0"
-        )
+        entry = f"{door.place(names, index)}: the entry is {matrices[tuple(index)]:g}"
+        raise ValueError(f"masked: {entry}; a mask acts on a softmax, which has none below 0")
     open_keys = np.broadcast_to(allowed, matrices.shape) & (matrices > 0)
     for index in np.argwhere(~np.any(open_keys, axis=-1))[:1].tolist():
         raise ValueError(f"masked: {door.place(names[:-1], index)}: every key that it attends to is masked")
