@@ -32,7 +32,7 @@ def write_record(
 ) -> list[Path]:
     """Write a record with its environment: arrays first, so that words never stand without them."""
     folder.mkdir(exist_ok=True)
-    files = [folder / f"{name}.npz", folder / f"{name}.json"]
+    files = files_of(name, folder)
     content = {"study": name, **words, "environment": environment(), "seconds": round(seconds, 1)}
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
     write_whole(files[0], lambda stream: np.savez_compressed(stream, allow_pickle=False, **arrays))
@@ -40,19 +40,24 @@ def write_record(
     return files
 
 
-def read_record(name: str, folder: Path = FOLDER) -> Record:
+def read_record(name: str, folder: Path = FOLDER, command: str | None = None) -> Record:
     """Read a record.
 
     Raises:
-        ValueError: where it is missing, with the command that makes it.
+        ValueError: where it is missing, with the command that makes it; ``python -m analysis.NAME`` if none is given.
     """
-    files = [folder / f"{name}.json", folder / f"{name}.npz"]
-    for file in files:
+    arrays_file, words_file = files_of(name, folder)
+    for file in (words_file, arrays_file):
         if not file.is_file():
-            raise ValueError(f"{file}: no such record; python -m analysis.{name} makes it")
-    with np.load(files[1], allow_pickle=False) as stored:
+            raise ValueError(f"{file}: no such record; {command or f'python -m analysis.{name}'} makes it")
+    with np.load(arrays_file, allow_pickle=False) as stored:
         arrays = dict(stored)
-    return Record(json.loads(files[0].read_text(encoding="utf-8")), arrays)
+    return Record(json.loads(words_file.read_text(encoding="utf-8")), arrays)
+
+
+def files_of(name: str, folder: Path = FOLDER) -> list[Path]:
+    """Where a record is, or would be: its arrays and its words."""
+    return [folder / f"{name}.npz", folder / f"{name}.json"]
 
 
 def environment() -> dict[str, Any]:
