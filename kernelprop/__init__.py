@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kernelprop.descriptions.writing import description_toml, save_description
     from kernelprop.designs.design import Design
     from kernelprop.designs.making import design
+    from kernelprop.diagnosis.diagnose import Diagnosis, diagnose
     from kernelprop.finite.comparison import Comparison, compare
     from kernelprop.finite.ensemble import Ensemble
     from kernelprop.finite.simulation import simulate
@@ -54,6 +55,7 @@ _HOMES = {
     "Comparison": "finite.comparison",
     "Description": "descriptions.loading",
     "Design": "designs.design",
+    "Diagnosis": "diagnosis.diagnose",
     "Diverged": "training.loop",
     "Ensemble": "finite.ensemble",
     "Estimate": "results",
@@ -83,6 +85,7 @@ _HOMES = {
     "describe": "descriptions.in_words",
     "description_toml": "descriptions.writing",
     "design": "designs.making",
+    "diagnose": "diagnosis.diagnose",
     "dks": "activations",
     "dual": "activations",
     "dual_derivative": "activations",
@@ -124,6 +127,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "Comparison",
     "Description",
     "Design",
+    "Diagnosis",
     "Diverged",
     "Ensemble",
     "Estimate",
@@ -153,6 +157,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "describe",
     "description_toml",
     "design",
+    "diagnose",
     "dks",
     "dual",
     "dual_derivative",

@@ -37,6 +37,8 @@ ROOMS = (
     ("training", ("training",)),
     ("predictions", ("predictions",)),
     ("designs", ("designs",)),
+    ("diagnosis", ("diagnosis",)),
+    ("report", ("report",)),
     ("plotting and command", ("plotting", "cli", "__main__")),
 )
 ORDER = {name: (number, room) for number, (room, names) in enumerate(ROOMS) for name in names}
@@ -51,11 +53,15 @@ DECLARE_COMMANDS = (
     "cli/compare.py",
     "cli/describe.py",
     "cli/design.py",
+    "cli/doctor.py",
     "cli/evolve.py",
     "cli/gradients.py",
+    "cli/options.py",
+    "cli/html_report.py",
     "cli/show.py",
     "cli/simulate.py",
     "cli/train.py",
+    "cli/voice.py",
 )
 OUTSIDE = ("analysis", "figures", "paper_checks", "tests")
 

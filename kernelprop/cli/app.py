@@ -8,21 +8,25 @@ import kernelprop
 from kernelprop.cli.compare import compare
 from kernelprop.cli.describe import describe
 from kernelprop.cli.design import design
+from kernelprop.cli.doctor import doctor
 from kernelprop.cli.evolve import evolve
 from kernelprop.cli.gradients import gradients
+from kernelprop.cli.html_report import report
 from kernelprop.cli.show import show
 from kernelprop.cli.simulate import simulate
 from kernelprop.cli.train import train
 
-app = typer.Typer(name="kernelprop", rich_markup_mode="rich", add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(name="kernelprop", rich_markup_mode="rich", add_completion=True, pretty_exceptions_enable=False)
 app.command()(evolve)
 app.command()(show)
+app.command()(report)
 app.command()(describe)
 app.command()(design)
 app.command()(gradients)
 app.command()(simulate)
 app.command()(compare)
 app.command()(train)
+app.command()(doctor)
 
 
 def _print_version(wanted: bool) -> None:
@@ -50,6 +54,8 @@ def kernelprop_command(
     kernelprop evolve --example minilm
     kernelprop evolve --attention espa --length 100 --depth 100 --gamma 0.005
     kernelprop show kernelprop-output/evolution.npz
+    kernelprop report network.toml
     kernelprop design --length 64 --depth 36
     kernelprop describe kernelprop-design.toml
+    kernelprop doctor
     """

@@ -22,8 +22,13 @@ def compare(
     cotangent: Annotated[
         str, typer.Option(help="Where the loss reads: all positions, the last, or their mean.", metavar="all|last|mean")
     ] = "all",
+    heads: Annotated[int | None, typer.Option(help="Heads; the attention's, or 1.", show_default=False)] = None,
+    head_width: Annotated[int | None, typer.Option(help="Width of a head; d/heads.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draws, 0 to 2^32 - 1.")] = 0,
     dtype: Annotated[str, typer.Option(help="float32 or float64.", metavar="TYPE")] = "float32",
+    precision: Annotated[
+        str, typer.Option(help="Of products: all digits of the type, or the device's fastest.", metavar="highest|fast")
+    ] = "highest",
     out: Annotated[Path, typer.Option(help="Folder for results and the picture.")] = Path("kernelprop-output"),
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no picture.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print strict JSON instead of the table.")] = False,
@@ -34,6 +39,7 @@ def compare(
     Beside each prediction stands the mean at the largest width, with the difference
     in standard errors (z), and the limit of the differences at infinite width: a
     finite-width effect falls like 1/d and leaves a limit of zero, an error doesn't.
+    Ctrl-C keeps the widths that are done.
 
     [bold]Examples[/]
 
@@ -63,6 +69,9 @@ def compare(
             cotangent=resolve(cotangent, described.model.length),
             dtype=dtype,
             weights=weights,
+            heads=heads,
+            head_width=head_width,
+            precision=precision,
             progress=progress,
         )
     with sign_of_life("writing", quiet=silent):
@@ -92,7 +101,8 @@ def publish(comparison: "Comparison", written: list[Path], *, as_text: bool, qui
     stream = console()
     chosen = _chosen(comparison)
     for kind in ("depth", "layer"):
-        rows = [row for row in chosen if kind in row]
+        # What is zero in theory and in every network (keys, while the queries are) says nothing more.
+        rows = [_readable(row) for row in chosen if kind in row and (row["predicted"] or row["measured"])]
         if rows:
             print_columns(rows, stream)
     widths, draws = (", ".join(map(str, values.tolist())) for values in (comparison.widths, comparison.draws))
@@ -122,6 +132,12 @@ def _chosen(comparison: "Comparison") -> list[dict[str, Any]]:
 
     depths = set(readable_selection(len(comparison.predicted["mean_correlation"]) - 1)) | {1}
     return [row for row in comparison.table() if row.get("depth", row.get("layer")) in depths]
+
+
+def _readable(row: dict[str, Any]) -> dict[str, Any]:
+    """Differences in three digits, which are more than they have, and z in hundredths."""
+    three = {name: float(f"{row[name]:.3g}") for name in ("difference", "stderr", "limit", "slope") if name in row}
+    return row | three | {"z": round(row["z"], 2)}
 
 
 def _single(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,27 +5,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelprop.cli.console import console
 from kernelprop.cli.input_kernel import KernelOptions, kernel_from_data, named_kernel
+from kernelprop.cli.options import option, takes_options
 from kernelprop.cli.output import check_folder
-from kernelprop.cli.progress import sign_of_life
+from kernelprop.cli.voice import Json, Quiet, Voice
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from kernelprop.designs import Design
 
-NETWORK, KERNEL, OUTPUT = "Network", "Input kernel", "Output"
+NETWORK, OUTPUT = "Network", "Output"
 
 
-def _option(panel: str, text: str, metavar: str, *names: str):
-    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, show_default=False)
-
-
+@takes_options
 def design(
-    length: Annotated[int | None, _option(NETWORK, "Positions; those of the input kernel if not given.", "T")] = None,
-    depth: Annotated[int, _option(NETWORK, "Blocks (12).", "L")] = 12,
-    attention: Annotated[str, _option(NETWORK, "espa (default) or uspa.", "NAME")] = "espa",
-    gamma: Annotated[float, _option(NETWORK, "espa: decay rate of the last layer (0.005).", "NUMBER")] = 0.005,
-    rho: Annotated[float, _option(NETWORK, "uspa: correlation of the last layer (0.8).", "NUMBER")] = 0.8,
+    input_kernel: KernelOptions,
+    length: Annotated[int | None, option(NETWORK, "Positions; those of the input kernel if not given.", "T")] = None,
+    depth: Annotated[int, option(NETWORK, "Blocks (12).", "L")] = 12,
+    attention: Annotated[str, option(NETWORK, "espa (default) or uspa.", "NAME")] = "espa",
+    gamma: Annotated[float, option(NETWORK, "espa: decay rate of the last layer (0.005).", "NUMBER")] = 0.005,
+    rho: Annotated[float, option(NETWORK, "uspa: correlation of the last layer (0.8).", "NUMBER")] = 0.8,
     causal: Annotated[
         bool,
         typer.Option(
@@ -33,29 +33,22 @@ def design(
         ),
     ] = True,
     activation: Annotated[
-        str, _option(NETWORK, "Of the MLPs: gelu (default), leaky_relu, tanh, ...; none is attention alone.", "NAME")
+        str, option(NETWORK, "Of the MLPs: gelu (default), leaky_relu, tanh, ...; none is attention alone.", "NAME")
     ] = "gelu",
-    shaping: Annotated[str, _option(NETWORK, "dks, tat or none; auto: tat for leaky_relu, else dks.", "NAME")] = "auto",
-    zeta: Annotated[float | None, _option(NETWORK, "dks: slope of the whole network (1.5).", "NUMBER")] = None,
-    eta: Annotated[float | None, _option(NETWORK, "tat of leaky_relu: end of correlation 0 (0.9).", "NUMBER")] = None,
-    tau: Annotated[float | None, _option(NETWORK, "tat of others: the network's curvature (0.3).", "NUMBER")] = None,
+    shaping: Annotated[str, option(NETWORK, "dks, tat or none; auto: tat for leaky_relu, else dks.", "NAME")] = "auto",
+    zeta: Annotated[float | None, option(NETWORK, "dks: slope of the whole network (1.5).", "NUMBER")] = None,
+    eta: Annotated[float | None, option(NETWORK, "tat of leaky_relu: end of correlation 0 (0.9).", "NUMBER")] = None,
+    tau: Annotated[float | None, option(NETWORK, "tat of others: the network's curvature (0.3).", "NUMBER")] = None,
     beta: Annotated[
         float | None,
-        _option(NETWORK, "Branch weight beside skips, alpha^2 + beta^2 = 1; no skips if not given.", "NUMBER"),
+        option(NETWORK, "Branch weight beside skips, alpha^2 + beta^2 = 1; no skips if not given.", "NUMBER"),
     ] = None,
-    kernel: Annotated[
-        str | None, _option(KERNEL, "Matrix (T,T); or identity (default), equicorrelated, exponential.", "FILE|NAME")
-    ] = None,
-    tokens: Annotated[str | None, _option(KERNEL, "Token ids (T,), or words with commas.", "FILE|WORDS")] = None,
-    inputs: Annotated[str | None, _option(KERNEL, "Inputs X (T,d): the kernel is X X'/d.", "FILE")] = None,
-    correlation: Annotated[
-        float | None, _option(KERNEL, "equicorrelated: of every pair; --tokens: of different ones (0).", "NUMBER")
-    ] = None,
-    decay: Annotated[float | None, _option(KERNEL, "exponential: the rate g in exp(-g|i-j|).", "NUMBER")] = None,
-    out: Annotated[Path, _option(OUTPUT, "Where to write, without ending (kernelprop-design).", "PATH")] = Path(
+    out: Annotated[Path, option(OUTPUT, "Where to write, without ending (kernelprop-design).", "PATH")] = Path(
         "kernelprop-design"
     ),
-    dtype: Annotated[str, _option(OUTPUT, "Of the tensors: float32 (default) or float64.", "TYPE")] = "float32",
+    dtype: Annotated[str, option(OUTPUT, "Of the tensors: float32 (default) or float64.", "TYPE")] = "float32",
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Design a deep network that keeps its kernel, for use elsewhere.
 
@@ -73,11 +66,11 @@ def design(
     if not out.parent.is_dir():
         raise ValueError(f"--out {out}: the folder {out.parent} does not exist")
     check_folder(out.parent)
-    options = KernelOptions(kernel=kernel, tokens=tokens, inputs=inputs, correlation=correlation, decay=decay)
     targets = {name: value for name, value in (("zeta", zeta), ("eta", eta), ("tau", tau)) if value is not None}
-    with sign_of_life("designing", quiet=False):
+    voice = Voice(json, quiet)
+    with voice.working("designing"):
         made = _make(
-            options,
+            input_kernel,
             length,
             depth,
             attention=attention,
@@ -90,7 +83,7 @@ def design(
             **targets,
         )
         written = made.save(out, dtype)
-    _print(made, written)
+    voice.answer(lambda: _content(made, written), lambda screen: _print(made, written, screen))
 
 
 def _make(options: KernelOptions, length: int | None, depth: int, **numbers: Any) -> "Design":
@@ -113,7 +106,18 @@ def _residual(beta: float | None) -> Any:
     return None if beta is None else normalised(beta)
 
 
-def _print(made: "Design", written: list[Path]) -> None:
+def _content(made: "Design", written: list[Path]) -> dict[str, Any]:
+    return {
+        "format": "kernelprop design",
+        "kernels": made.table(),
+        made.parameter: made.schedule.tolist(),
+        "input_scale": made.input_scale,
+        "notes": _lines(made),
+        "written": [str(path) for path in written],
+    }
+
+
+def _print(made: "Design", written: list[Path], screen: "Console") -> None:
     from rich import box
     from rich.table import Table
 
@@ -125,7 +129,6 @@ def _print(made: "Design", written: list[Path]) -> None:
         low, high = (format(row[f"diagonal_{end}"], ".4g") for end in ("minimum", "maximum"))
         diagonal = low if low == high else f"{low} to {high}"
         table.add_row(row["kernel"], f"{row['mean_correlation']:.7f}", diagonal, f"{row['distance']:.3g}")
-    screen = console()
     screen.print(table, crop=False)
     for line in _lines(made):
         screen.print(line, highlight=False, markup=False, soft_wrap=not screen.is_terminal)

@@ -1,15 +1,16 @@
 """The input kernel that the command's options describe."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from kernelprop import array_files
+from kernelprop.cli.options import option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy as np
 
+PANEL = "Input kernel"
 NAMED = ("identity", "equicorrelated", "exponential")
 
 
@@ -17,11 +18,18 @@ NAMED = ("identity", "equicorrelated", "exponential")
 class KernelOptions:
     """What was asked for, None where nothing was."""
 
-    kernel: str | None = None
-    tokens: str | None = None
-    inputs: str | None = None
-    correlation: float | None = None
-    decay: float | None = None
+    kernel: Annotated[
+        str | None,
+        option(PANEL, "Matrix (T,T), or a batch; or identity (default), equicorrelated, exponential.", "FILE|NAME"),
+    ] = None
+    tokens: Annotated[
+        str | None, option(PANEL, "Token ids (T,), or words with commas: repeats are correlated.", "FILE|WORDS")
+    ] = None
+    inputs: Annotated[str | None, option(PANEL, "Inputs X (T,d): the kernel is X X'/d.", "FILE")] = None
+    correlation: Annotated[
+        float | None, option(PANEL, "equicorrelated: of every pair; --tokens: of different ones (0).", "NUMBER")
+    ] = None
+    decay: Annotated[float | None, option(PANEL, "exponential: the rate g in exp(-g|i-j|).", "NUMBER")] = None
 
 
 def kernel_from_data(options: KernelOptions) -> "np.ndarray | None":
@@ -30,6 +38,8 @@ def kernel_from_data(options: KernelOptions) -> "np.ndarray | None":
     Raises:
         ValueError: for files that can't be read, for what is no kernel, and for options that exclude each other.
     """
+    from kernelprop import array_files
+
     _refuse_conflicts(options)
     if options.tokens is not None:
         return _of_tokens(options.tokens, options.correlation or 0.0)
@@ -69,6 +79,7 @@ def named_kernel(options: KernelOptions, length: int) -> "np.ndarray":
 
 
 def _of_tokens(text: str, correlation: float) -> "np.ndarray":
+    from kernelprop import array_files
     from kernelprop.kernels import from_tokens
 
     words = [word.strip() for word in text.split(",")]

@@ -1,66 +1,23 @@
 """The network that the command's options describe."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kernelprop import array_files
+from kernelprop.cli.named_attention import attention, attention_file
+from kernelprop.cli.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from kernelprop.architecture import Transformer
 
-NAMED = ("espa", "uspa", "uniform", "identity", "softmax")
+__all__ = ["NetworkOptions", "attention_file", "network"]
 
-# Which named constructions an option belongs to: given with another it would be ignored, so it is refused.
-_BELONGS = {
-    "gamma": ("espa",),
-    "gamma0": ("espa",),
-    "rho": ("uspa",),
-    "rho0": ("uspa",),
-    "causal": ("espa", "uspa", "uniform", "softmax"),
-    "temperature": ("softmax",),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class NetworkOptions:
-    """What was asked for, None where nothing was."""
-
-    attention: str | None = None
-    length: int | None = None
-    depth: int | None = None
-    gamma: float | None = None
-    gamma0: float | None = None
-    rho: float | None = None
-    rho0: float | None = None
-    causal: bool | None = None
-    temperature: float | None = None
-    alpha: float | None = None
-    beta: float | None = None
-    skip: float | None = None
-    branch: float | None = None
-    mlp: str | None = None
-    expansion: float | None = None
-    mlp_skip: float | None = None
-    mlp_branch: float | None = None
-    norm: str | None = None
-
-
-def attention_file(options: NetworkOptions) -> "np.ndarray | None":
-    """Read the attention's file, None where a construction or nothing is named.
-
-    Raises:
-        ValueError: for a file that can't be read, and a name that is neither.
-    """
-    name = options.attention
-    _refuse_ignored(options)
-    if name is None or name in NAMED:
-        return None
-    if not array_files.is_file_name(name):
-        raise ValueError(f"--attention: {name!r} is no file, and no construction ({', '.join(NAMED)})")
-    return array_files.array(name)
+RESIDUALS = ("plain", "normalised", "depth_scaled")
+POSITIONS = ("learned", "sinusoidal")
+GAINS = ("query", "key", "value", "output")
+SHAPING = ("zeta", "eta", "tau")
+_OF_AN_MLP = (
+    *("shaping", *SHAPING, "gated", "expansion", "gain_in", "gain_gate", "gain_out", "bias_in", "bias_out"),
+    *("mlp_skip", "mlp_branch"),
+)
 
 
 def network(options: NetworkOptions, matrices: Any, length: int | None) -> "Transformer":
@@ -70,37 +27,58 @@ def network(options: NetworkOptions, matrices: Any, length: int | None) -> "Tran
         ValueError: for wrong numbers, and for options that don't fit together.
     """
     from kernelprop.architecture import Transformer
-    from kernelprop.attention.mixture import mix
 
-    operator = _given(options, matrices) if matrices is not None else _construction(options, length)
-    if options.length not in (None, operator.length):
-        raise ValueError(f"--length: {options.length} conflicts with attention over {operator.length} positions")
-    if options.alpha is not None or options.beta is not None:
-        operator = mix(operator, _or(options.alpha, 0.0), _or(options.beta, 1.0))
-    return Transformer(operator, options.depth, mlp=_mlp(options), norm=_norm(options), residual=_residual(options))
+    operator = attention(options, matrices, length)
+    model = Transformer(
+        operator,
+        options.depth,
+        mlp=_mlp(options),
+        residual=_residual(options, operator.depth or options.depth or 1),
+        norm=_norm(options),
+        gains=_gains(options),
+        positions=_positions(options, operator.length),
+        parallel=bool(options.parallel),
+    )
+    return model if options.shaping is None else _shaped(options, model)
 
 
 def _mlp(options: NetworkOptions) -> Any:
     if options.mlp is None:
-        for name in ("expansion", "mlp_skip", "mlp_branch"):
-            if getattr(options, name) is not None:
-                raise ValueError(f"--{name.replace('_', '-')}: there is no MLP; name its activation with --mlp")
+        _refuse(options, _OF_AN_MLP, "there is no MLP; name its activation with --mlp")
         return None
+    from kernelprop.layers.gated_mlp import GatedMLP
     from kernelprop.layers.mlp import MLP
 
-    return MLP(options.mlp, _or(options.expansion, 4.0))
+    if options.shaping is None:
+        _refuse(options, SHAPING, "belongs to --shaping")
+    common = ("expansion", "gain_in", "gain_out")
+    if options.gated:
+        _refuse(options, ("bias_in", "bias_out"), "a gated MLP has no biases here")
+        return GatedMLP(options.mlp, **_given(options, (*common, "gain_gate")))
+    _refuse(options, ("gain_gate",), "belongs to --gated")
+    return MLP(options.mlp, **_given(options, (*common, "bias_in", "bias_out")))
+
+
+def _shaped(options: NetworkOptions, model: "Transformer") -> "Transformer":
+    from kernelprop.network_shaping import shape_activation
+
+    return shape_activation(model, str(options.shaping), **_given(options, SHAPING))
 
 
 def _norm(options: NetworkOptions) -> Any:
     from kernelprop.layers.norm import Norm
 
-    return None if options.norm is None else Norm(options.norm)
+    if options.norm is None:
+        _refuse(options, ("norm_kind", "epsilon", "final_norm"), "belongs to --norm")
+        return None
+    return Norm(options.norm, options.norm_kind or "layer", options.epsilon or 0.0, bool(options.final_norm))
 
 
-def _residual(options: NetworkOptions) -> Any:
+def _residual(options: NetworkOptions, depth: int) -> Any:
     """None without weights; an MLP's are the attention's where they are not given."""
-    weights = (options.skip, options.branch, options.mlp_skip, options.mlp_branch)
-    if all(weight is None for weight in weights):
+    if options.residual is not None:
+        return _named_residual(options, depth)
+    if all(w is None for w in (options.skip, options.branch, options.mlp_skip, options.mlp_branch)):
         return None
     from kernelprop.layers.residual import Residual
 
@@ -108,39 +86,58 @@ def _residual(options: NetworkOptions) -> Any:
     return Residual(attention=(skip, branch), mlp=(_or(options.mlp_skip, skip), _or(options.mlp_branch, branch)))
 
 
-def _given(options: NetworkOptions, matrices: Any) -> Any:
-    from kernelprop.attention.dense import dense
+def _named_residual(options: NetworkOptions, depth: int) -> Any:
+    from kernelprop.layers import residual
 
-    try:
-        return dense(matrices)
-    except ValueError as error:
-        raise ValueError(f"{options.attention or 'example'}: {error}") from None
-
-
-def _construction(options: NetworkOptions, length: int | None) -> Any:
-    """Make the named operator, with the library's own defaults for what isn't given."""
-    import kernelprop as kp
-
-    name = options.attention
-    if length is None:
-        raise ValueError(f"--length: the number of positions is wanted for --attention {name}")
-    given = {key: getattr(options, key) for key, names in _BELONGS.items() if name in names}
-    numbers = {key: value for key, value in given.items() if value is not None}
-    makers: Mapping[str, Any] = {
-        "espa": lambda: kp.espa(length, options.depth, **numbers),
-        "uspa": lambda: kp.uspa(length, options.depth, **numbers),
-        "uniform": lambda: kp.uniform(length, **numbers),
-        "identity": lambda: kp.identity(length),
-        "softmax": lambda: kp.random_softmax(length, tau=_or(options.temperature, 1.0), causal=bool(options.causal)),
-    }
-    return makers[str(name)]()
+    name = options.residual
+    if name not in RESIDUALS:
+        raise ValueError(f"--residual: {name!r} is unknown; one of {', '.join(RESIDUALS)}")
+    own = {"plain": (), "normalised": ("branch",), "depth_scaled": ("branch", "mlp_branch")}[name]
+    others = tuple(key for key in ("skip", "branch", "mlp_skip", "mlp_branch") if key not in own)
+    _refuse(options, others, f"has no meaning for --residual {name}")
+    if name == "plain":
+        return residual.plain()
+    if name == "depth_scaled":
+        branch = _or(options.branch, 1.0)
+        return residual.depth_scaled(depth, branch, _or(options.mlp_branch, branch))
+    if options.branch is None:
+        raise ValueError("--branch: the branches' weight is wanted for --residual normalised")
+    return residual.normalised(options.branch)
 
 
-def _refuse_ignored(options: NetworkOptions) -> None:
-    for key, names in _BELONGS.items():
-        if getattr(options, key) is not None and options.attention not in names:
-            chosen = f"--attention {options.attention}" if options.attention else "the example's attention"
-            raise ValueError(f"--{key}: has no meaning for {chosen}; it belongs to {', '.join(names)}")
+def _gains(options: NetworkOptions) -> Any:
+    from kernelprop.layers.gains import Gains
+
+    given = {name: getattr(options, f"{name}_gain") for name in GAINS}
+    numbers = {name: value for name, value in given.items() if value is not None}
+    return Gains(**numbers) if numbers else None
+
+
+def _positions(options: NetworkOptions, length: int) -> Any:
+    from kernelprop import kernels
+
+    if options.positions not in (None, *POSITIONS):
+        raise ValueError(f"--positions: {options.positions!r} is unknown; one of {', '.join(POSITIONS)}")
+    if options.positions != "learned":
+        _refuse(options, ("position_variance",), "belongs to --positions learned")
+    if options.positions != "sinusoidal":
+        _refuse(options, ("position_width",), "belongs to --positions sinusoidal")
+    if options.positions is None:
+        return None
+    if options.positions == "learned":
+        return kernels.positional_learned(length, _or(options.position_variance, 1.0))
+    return kernels.positional_sinusoidal(length, 256 if options.position_width is None else options.position_width)
+
+
+def _given(options: NetworkOptions, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def _refuse(options: NetworkOptions, names: tuple[str, ...], why: str) -> None:
+    """Refuse options that would be ignored."""
+    for name in names:
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name.replace('_', '-')}: {why}")
 
 
 def _or(value: float | None, default: float) -> float:

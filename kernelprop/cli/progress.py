@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 PATIENCE = 2.0  # seconds
 
@@ -26,6 +27,24 @@ def sign_of_life(message: str, *, quiet: bool = False) -> Iterator[Callable[[], 
         sign.hide()
 
 
+@contextmanager
+def stages(message: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """A sign of life for work in several stages; yields what takes the words for the stage that comes next.
+
+    On a terminal they replace each other; elsewhere each stage that begins once the sign is up gets a line.
+    """
+    sign = _Sign(message)
+    timer = threading.Timer(PATIENCE, sign.show)
+    timer.daemon = True
+    if not quiet:
+        timer.start()
+    try:
+        yield lambda stage: sign.say(f"{message}: {stage}")
+    finally:
+        timer.cancel()
+        sign.hide()
+
+
 class _Sign:
     """Shown from the timer's thread, hidden from the caller's: whichever comes second sees the other."""
 
@@ -34,11 +53,23 @@ class _Sign:
         self._lock = threading.Lock()
         self._over = False
         self._shown = None
+        self._task: Any = None
+        self._up = False
+
+    def say(self, message: str) -> None:
+        """Change the words."""
+        with self._lock:
+            self._message = message
+            if self._shown is not None:
+                self._shown.update(self._task, description=message)
+            elif self._up and not self._over:
+                print(f"{message} ...", file=sys.stderr, flush=True)
 
     def show(self) -> None:
         with self._lock:
             if self._over:
                 return
+            self._up = True
             if not sys.stderr.isatty():
                 print(f"{self._message} ...", file=sys.stderr, flush=True)
                 return
@@ -47,7 +78,7 @@ class _Sign:
 
             columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
             self._shown = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._shown.add_task(self._message)
+            self._task = self._shown.add_task(self._message)
             self._shown.start()
 
     def hide(self) -> None:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kernelprop.cli.verdict import CRITERION, verdict
 
 if TYPE_CHECKING:
+    import numpy as np
     from rich.console import Console
 
     from kernelprop.results import Evolution
@@ -26,7 +25,7 @@ class Report:
     """An evolution and, for an example, the mean cosine that was measured on the real network ``(L+1,)``."""
 
     evolution: "Evolution"
-    measured: np.ndarray | None = None
+    measured: "np.ndarray | None" = None
 
 
 def print_report(report: Report, depths: Sequence[int], console: "Console") -> None:
@@ -121,6 +120,8 @@ def _box() -> Any:
 
 
 def _notes(report: Report) -> list[str]:
+    import numpy as np
+
     evolution = report.evolution
     notes = [note for note in evolution.notes if not note.startswith("example: ")]
     if report.measured is not None:
@@ -156,6 +157,8 @@ class _Column:
         return self.key in row
 
     def text(self, row: dict[str, Any]) -> str:
+        import numpy as np
+
         value = row[self.key]
         if self.key == "diagonal_minimum":
             low, high = (format(row[key], self.form) for key in ("diagonal_minimum", "diagonal_maximum"))

@@ -8,9 +8,9 @@ import typer
 
 from kernelprop.cli.console import console
 from kernelprop.cli.output import PICTURES, check_folder, fill
-from kernelprop.cli.progress import sign_of_life
 from kernelprop.cli.report import Report, print_written
 from kernelprop.cli.run import mean_cosine, measured_kernels, publish, shown_depths, warn_of
+from kernelprop.cli.voice import Json, Quiet, Voice
 
 # The module that prints and draws a kind of result, imported when it is met.
 PUBLISHERS = {"GradientNorms": "gradients", "Ensemble": "simulate", "Comparison": "compare"}
@@ -28,9 +28,8 @@ def show(
         Path | None, typer.Option(help="Folder for the pictures; the file's own if not given.", metavar="FOLDER")
     ] = None,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no pictures.", show_default=False)] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print strict JSON instead of the table.", show_default=False)
-    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print a saved result and draw its pictures again.
 
@@ -40,35 +39,36 @@ def show(
     kernelprop show kernelprop-output/evolution.npz --show 0,3,6 --out redrawn
     kernelprop show kernelprop-output/gradients.npz
     """
+    voice = Voice(json, quiet)
     folder = out if out is not None else file.parent
     if not no_plots:
         check_folder(folder)
-    with sign_of_life(f"reading {file}", quiet=json):
+    with voice.working(f"reading {file}"):
         result, kind = _read(file)
     if kind == "Evolution":
-        _show_evolution(result, depths, folder, no_plots, json)
+        _show_evolution(result, depths, folder, no_plots, voice)
         return
     if depths is not None:
         raise ValueError(f"--show: {file} holds a {kind}, whose layers are all there in its .csv")
     module = import_module(f"kernelprop.cli.{PUBLISHERS[kind]}")
     written = []
     if not no_plots:
-        with sign_of_life("drawing", quiet=json):
+        with voice.working("drawing"):
             written = fill(folder, lambda staging: module.draw(result, staging), ())
-    module.publish(result, written, as_text=json, quiet=False)
+    module.publish(result, written, as_text=json, quiet=quiet)
 
 
-def _show_evolution(result: Any, depths: str | None, folder: Path, no_plots: bool, json: bool) -> None:
+def _show_evolution(result: Any, depths: str | None, folder: Path, no_plots: bool, voice: Voice) -> None:
     measured = measured_kernels(result)
     report = Report(result, mean_cosine(measured))
     shown = shown_depths(depths, report.evolution.layers)
     written: list[Path] = []
     if not no_plots:
         heatmaps = None if depths is None else shown
-        with sign_of_life("drawing", quiet=json):
+        with voice.working("drawing"):
             written = fill(folder, lambda staging: warn_of(staging, report, heatmaps, measured), PICTURES)
-    publish(report, shown, json, False)
-    if not json:
+    publish(report, shown, voice.json, voice.quiet)
+    if not voice.silent:
         print_written(written, console())
 
 

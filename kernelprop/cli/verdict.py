@@ -2,18 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
+from kernelprop.diagnosis.collapse import CRITERION, collapsed_since, digits
 
 if TYPE_CHECKING:
     from kernelprop.results import Evolution
 
-RESIDUAL, CORRELATION = 0.1, 0.99
-CRITERION = f"collapsed = mean correlation at least {CORRELATION}, or rank residual at most {RESIDUAL}"
+__all__ = ["CRITERION", "verdict"]
+
 GROWTH = 10.0
 
 
 def verdict(evolution: "Evolution") -> str:
     """Say whether the rank collapses, from which layer on, and what the diagonal does."""
+    import numpy as np
+
     batches = list(np.ndindex(*evolution.mean_correlation.shape[:-1]))
     who = _subject(evolution)
     if len(batches) == 1:
@@ -31,14 +33,16 @@ def _subject(evolution: "Evolution") -> str:
 
 
 def _one(evolution: "Evolution", batch: tuple[int, ...]) -> str:
+    import numpy as np
+
     correlation, residual = evolution.mean_correlation[batch], evolution.rank_residual[batch]
     if evolution.undefined[batch][-1] or not np.isfinite(residual[-1]):
         return f"leaves a position without a signal after layer {evolution.layers}: its correlation is undefined"
     if evolution.length == 1:
         return "acts on one position, which has nothing to agree with"
     since = _collapsed_since(evolution, batch)
-    where = f"after layer {evolution.layers} ({_digits(correlation[0])} at the input)"
-    numbers = f"mean correlation {_digits(correlation[-1])} {where}, rank residual {residual[-1]:.3g}"
+    where = f"after layer {evolution.layers} ({digits(correlation[0])} at the input)"
+    numbers = f"mean correlation {digits(correlation[-1])} {where}, rank residual {residual[-1]:.3g}"
     if since is None:
         deed = "keeps the positions apart" if residual[-1] > residual[0] / 2 else "draws the positions together"
         return f"{deed}: {numbers}{_diagonal(evolution, batch)}"
@@ -48,13 +52,7 @@ def _one(evolution: "Evolution", batch: tuple[int, ...]) -> str:
 
 
 def _collapsed_since(evolution: "Evolution", batch: tuple[int, ...]) -> int | None:
-    """The depth from which on the kernel is collapsed to the end; None if it isn't in the end."""
-    collapsed = evolution.mean_correlation[batch] >= CORRELATION
-    collapsed |= evolution.rank_residual[batch] <= RESIDUAL
-    if not collapsed[-1]:
-        return None
-    healthy = np.flatnonzero(~collapsed)
-    return int(healthy[-1]) + 1 if len(healthy) else 0
+    return collapsed_since(evolution.mean_correlation[batch], evolution.rank_residual[batch])
 
 
 def _diagonal(evolution: "Evolution", batch: tuple[int, ...]) -> str:
@@ -62,12 +60,3 @@ def _diagonal(evolution: "Evolution", batch: tuple[int, ...]) -> str:
     if first <= 0 or 1 / GROWTH < last / first < GROWTH:
         return ""
     return f"; the diagonal {'grows' if last > first else 'shrinks'} from {first:.3g} to {last:.3g}"
-
-
-def _digits(correlation: float) -> str:
-    """Four digits; near 1, where all would be nines, the distance from 1."""
-    if correlation < 0.9995:
-        return f"{correlation + 0.0:.4f}".replace("-0.0000", "0.0000")
-    if correlation < 1 - 1e-6:
-        return f"{correlation:.7f}"
-    return f"1 - {1 - correlation:.1e}" if correlation < 1 - 1e-14 else "1 (to rounding)"

@@ -61,7 +61,7 @@ BAD = [
     ("evolve --example bert", "--example: 'bert' is unknown; there is minilm"),
     (
         "evolve --attention espaa --length 4",
-        "'espaa' is no file, and no construction (espa, uspa, uniform, identity, softmax)",
+        "'espaa' is no file, and no construction (espa, uspa, uniform, identity, sliding_window, softmax)",
     ),
     ("evolve --attention A.npy --kernel diagonal", "'diagonal' is no file, and no construction (identity,"),
     ("evolve --attention A.npy --observables most", "observables: 'most' is unknown; use 'moments' or 'all'"),

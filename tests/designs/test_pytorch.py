@@ -1,4 +1,4 @@
-"""The lines that use a design in PyTorch compute what the design says."""
+"""The lines that use a design in PyTorch compute what the design says, and what our finite network computes."""
 
 from pathlib import Path
 
@@ -9,74 +9,90 @@ import pytest
 
 import kernelprop as kp
 from kernelprop.designs import design
-from kernelprop.finite import network as finite
+from kernelprop.finite.network import cast, forward, network
 
 LINES = Path(__file__).with_name("pytorch_attention.txt")
+T, DEPTH, WIDTH, HEADS = 16, 6, 256, 4  # width and heads are those of the lines
+NAMES = ("query", "key", "value", "output")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[{"kernel0": kp.kernels.exponential(T, 0.5)}, {"attention": "uspa", "causal": False}],
+    ids=["espa, fitted", "uspa, not causal"],
+)
+def designed(request, tmp_path_factory):
+    """A design, and the layers that the lines make of its file."""
+    pytest.importorskip("torch")
+    made = design(T, depth=DEPTH, activation=None, **request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("design"))
+        made.save("kernelprop-design")
+        names: dict = {}
+        exec(compile(LINES.read_text(encoding="utf-8"), LINES.name, "exec"), names)
+    return made, names["layers"]
+
+
+def run(layers, x):
+    import torch
+
+    with torch.no_grad():
+        output = torch.tensor(x, dtype=torch.float32)
+        for layer in layers:
+            output = layer(output)
+    return output.numpy()
+
+
+def weights(layers):
+    """The weights as our network takes them: ``(L, fan_in, fan_out)`` by name."""
+    return {name: np.stack([getattr(layer, name).weight.detach().numpy().T for layer in layers]) for name in NAMES}
+
+
+def ours(model, layers, x):
+    """The output of our finite network with the same weights, for every example."""
+    net = cast(network(model, WIDTH, heads=HEADS, gradients=True), jnp.float32)
+    source = {name: jnp.asarray(matrix) for name, matrix in weights(layers).items()}
+    return np.asarray(jax.jit(jax.vmap(lambda one: forward(net, one, source)[0]))(jnp.asarray(x, jnp.float32)))
+
+
+def examples():
+    return np.random.default_rng(0).standard_normal((2, T, WIDTH))
 
 
 @pytest.mark.slow  # PyTorch's first start
-@pytest.mark.parametrize(
-    "options",
-    [{"kernel0": kp.kernels.exponential(16, 0.5)}, {"attention": "uspa", "causal": False}],
-    ids=["espa, fitted", "uspa, not causal"],
-)
-def test_the_layers_mix_positions_as_designed(options, tmp_path, monkeypatch):
-    torch = pytest.importorskip("torch")
-    monkeypatch.chdir(tmp_path)
-    made = design(16, depth=6, activation=None, **options)
-    made.save("kernelprop-design")
-    names: dict = {}
-    exec(compile(LINES.read_text(encoding="utf-8"), LINES.name, "exec"), names)
-    x = np.random.default_rng(0).standard_normal((2, 16, 256))
-    with torch.no_grad():
-        output = torch.tensor(x, dtype=torch.float32)
-        for layer in names["layers"]:
-            output = layer(output)
-    expected = x
-    for layer, matrix in zip(names["layers"], made.model.attention.as_matrix(), strict=True):
-        value, out = (weight.detach().numpy().astype(float) for weight in (layer.value.weight, layer.output.weight))
-        expected = matrix @ expected @ value.T @ out.T
-    np.testing.assert_allclose(output.numpy(), expected, atol=1e-5)
+def test_the_layers_mix_positions_as_designed(designed):
+    made, layers = designed
+    expected, drawn = examples(), weights(layers)
+    for number, matrix in enumerate(made.model.attention.as_matrix()):
+        expected = matrix @ expected @ drawn["value"][number].astype(float) @ drawn["output"][number].astype(float)
+    np.testing.assert_allclose(run(layers, examples()), expected, atol=1e-5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("random_queries", [False, True], ids=["zero queries", "random queries"])
-def test_the_layers_are_our_finite_network_with_the_same_weights(random_queries, tmp_path, monkeypatch):
-    """To 1e-5, with four heads, scores and all; layers in another order are rejected."""
-    torch = pytest.importorskip("torch")
-    monkeypatch.chdir(tmp_path)
-    made = design(16, depth=6, activation=None)
-    made.save("kernelprop-design")
-    names: dict = {}
-    exec(compile(LINES.read_text(encoding="utf-8"), LINES.name, "exec"), names)
-    layers = names["layers"]
-    if random_queries:
+def test_the_layers_are_our_finite_network_with_the_same_weights(designed):
+    made, layers = designed
+    assert not weights(layers)["query"].any()
+    np.testing.assert_allclose(run(layers, examples()), ours(made.model, layers, examples()), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_they_are_it_too_once_the_queries_have_moved(designed):
+    """The logits' scale, the order of heads and the place of the bias: none of it shows while the queries are 0."""
+    import torch
+
+    made, layers = designed
+    before = run(layers, examples())
+    generator = torch.Generator().manual_seed(0)
+    try:
+        with torch.no_grad():
+            for layer in layers:
+                layer.query.weight.normal_(std=WIDTH**-0.5, generator=generator)
+        moved = run(layers, examples())
+        assert np.abs(moved - before).max() > 0.1
+        np.testing.assert_allclose(moved, ours(made.model, layers, examples()), atol=1e-5)
+    finally:
         for layer in layers:
-            torch.nn.init.normal_(layer.query.weight, std=256**-0.5)
-    x = np.random.default_rng(0).standard_normal((16, 256))
-    with torch.no_grad():
-        output = torch.tensor(x[None], dtype=torch.float32)
-        for layer in layers:
-            output = layer(output)
-    matrices = ("query", "key", "value", "output")
-    weights = {
-        name: np.stack([getattr(layer, name).weight.detach().numpy().astype(float).T for layer in layers])
-        for name in matrices
-    }
-    families = {"query": "gaussian"} if random_queries else "gaussian"
-    net = finite.network(made.model, 256, heads=4, weights=families, gradients=True)
-    with jax.enable_x64(True):
-        given = {name: jnp.asarray(matrix) for name, matrix in weights.items()}
-        ours, _, _ = finite.forward(finite.cast(net, jnp.float64), jnp.asarray(x), given)
-        swapped = {name: matrix[::-1] for name, matrix in given.items()}
-        other, _, _ = finite.forward(finite.cast(net, jnp.float64), jnp.asarray(x), swapped)
-    np.testing.assert_allclose(output.numpy()[0], np.asarray(ours), atol=1e-5)
-    assert np.abs(output.numpy()[0] - np.asarray(other)).max() > 0.1
-    if random_queries:  # The scores are seen: the fixed matrices alone give another output.
-        fixed = x
-        for layer, matrix in enumerate(made.model.attention.as_matrix()):
-            fixed = matrix @ fixed @ weights["value"][layer] @ weights["output"][layer]
-        assert np.abs(output.numpy()[0] - fixed).max() > 0.1
+            torch.nn.init.zeros_(layer.query.weight)
 
 
 def test_there_are_about_twenty_lines():

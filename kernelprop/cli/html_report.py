@@ -1,0 +1,136 @@
+"""``kernelprop report``: a network's diagnosis as one HTML file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kernelprop.cli.console import complain
+from kernelprop.cli.voice import Json, Quiet, Voice, say
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kernelprop.diagnosis.diagnose import Attempt, Diagnosis
+
+
+def report(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DESCRIPTION",
+            help="A description (.toml), or a result that has one (.npz).",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="The file to write (kernelprop-report.html).", metavar="FILE", show_default=False)
+    ] = Path("kernelprop-report.html"),
+    cotangent: Annotated[
+        str,
+        typer.Option(
+            help="Where the loss reads: all positions (default), the last, or their mean.",
+            metavar="all|last|mean",
+            show_default=False,
+        ),
+    ] = "all",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what is wrong with a network, and what would fix it, on one HTML page.
+
+    Does the rank collapse, does the diagonal grow or shrink, are queries dead in
+    bfloat16? Each remedy (residual scale, signal-preserving attention, shaped
+    activation, temperature) is tried, with the numbers before and after. The page
+    has its charts and heat maps in it and needs no network.
+
+    [bold]Examples[/]
+
+    kernelprop report network.toml
+    kernelprop report network.toml --out before-training.html --cotangent last
+    kernelprop report kernelprop-output/evolution.npz --json
+    """
+    from kernelprop import __version__
+    from kernelprop.cli.described import read_file
+    from kernelprop.cli.interrupt import ends_at_once
+    from kernelprop.cli.output import check_folder
+    from kernelprop.cotangents import resolve
+    from kernelprop.diagnosis.diagnose import diagnose
+    from kernelprop.report.heatmaps import kept_depths
+    from kernelprop.report.page import page, write_page
+
+    _check(out)
+    check_folder(out.parent)
+    voice = Voice(json, quiet)
+    with voice.working("reading"):
+        described = read_file(file)
+        resolve(cotangent, described.model.length)
+    model, kernel = described.model, described.kernel0
+    with voice.stages("computing") as tell, ends_at_once(lambda: complain("by Ctrl-C", "interrupted")):
+        found = diagnose(model, kernel, cotangent, kept_depths(model.depth), progress=tell)
+    with voice.working("writing"):
+        write_page(out, page(described.name, found, kernel, __version__))
+    voice.answer(
+        lambda: _content(described.name, found, out), lambda stream: _print(described.name, found, out, stream)
+    )
+
+
+def _check(out: Path) -> None:
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--out {out}: a name that ends in .html is wanted")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out {out}: the folder {out.parent} does not exist")
+    if out.is_dir():
+        raise ValueError(f"--out {out}: is a folder; a file name is wanted")
+
+
+def _content(name: str, found: "Diagnosis", out: Path) -> dict[str, Any]:
+    return {
+        "format": "kernelprop diagnosis",
+        "name": name,
+        "healthy": found.healthy,
+        "findings": [finding.as_data() for finding in found.before.findings],
+        "numbers": found.before.numbers(),
+        "suggestions": [_attempt(attempt) for attempt in found.suggestions],
+        "tried": [_attempt(attempt) for attempt in found.attempts if attempt not in found.suggestions],
+        "written": str(out),
+    }
+
+
+def _attempt(attempt: "Attempt") -> dict[str, Any]:
+    return {
+        "remedies": list(attempt.remedies),
+        "changes": list(attempt.changes),
+        "cures": attempt.cures,
+        "refusal": attempt.refusal,
+        "after": None if attempt.after is None else attempt.after.numbers(),
+        "findings": [] if attempt.after is None else [finding.as_data() for finding in attempt.after.findings],
+    }
+
+
+def _print(name: str, found: "Diagnosis", out: Path, stream: "Console") -> None:
+    from kernelprop.report.sections import sentence
+
+    if found.healthy:
+        say(stream, f"{name}: keeps its signal; nothing found that calls for a remedy", "bold green")
+    for finding in found.before.findings:
+        label, style = ("problem", "bold red") if finding.ill else ("note", None)
+        say(stream, f"{label}: {sentence(finding.words)}", style)
+    if found.suggestions:
+        stream.print()
+    for attempt in found.suggestions:
+        say(stream, f"{'cures it' if attempt.cures else 'helps'}: {attempt.name}", "bold")
+        say(stream, f"  {'; '.join(attempt.changes)}")
+        for line in _changes(attempt):
+            say(stream, f"  {line}")
+    if not found.healthy and not found.suggestions:
+        say(stream, "none of the changes that were tried helps; the page says why")
+    stream.print()
+    say(stream, f"written: {out}")
+
+
+def _changes(attempt: "Attempt") -> list[str]:
+    from kernelprop.report.tables import changed_numbers
+
+    assert attempt.after is not None
+    return [f"{name}: {old} -> {new}" for name, old, new in changed_numbers(attempt.before, attempt.after)]

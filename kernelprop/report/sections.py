@@ -1,0 +1,134 @@
+"""The page's sections as HTML."""
+
+from collections.abc import Sequence
+from html import escape
+
+from kernelprop.descriptions.in_words import describe
+from kernelprop.descriptions.writing import description_toml
+from kernelprop.diagnosis.collapse import CRITERION
+from kernelprop.diagnosis.diagnose import Attempt, Diagnosis
+from kernelprop.diagnosis.examination import Examination
+from kernelprop.observables import DEFINITIONS
+from kernelprop.report import tables
+
+SHOWN = ("mean_correlation", "rank_residual", "participation_ratio")
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """The verdict in a sentence of plain text."""
+    ills = [finding.words for finding in diagnosis.before.findings if finding.ill]
+    if not ills:
+        return "It keeps its signal: nothing found that calls for a remedy."
+    return "One problem found." if len(ills) == 1 else f"{len(ills)} problems found."
+
+
+def findings(diagnosis: Diagnosis) -> str:
+    """What was found, ills first; for a healthy network its numbers too."""
+    found = sorted(diagnosis.before.findings, key=lambda finding: not finding.ill)
+    items = "".join(
+        f'<li class="{"ill" if finding.ill else "remark"}"><strong>{"Problem" if finding.ill else "Note"}:</strong> '
+        f"{escape(sentence(finding.words))}</li>"
+        for finding in found
+    )
+    listed = f'<ul class="findings">{items}</ul>' if items else ""
+    return listed + ("" if diagnosis.before.ills else tables.numbers_of(diagnosis.before))
+
+
+def sentence(words: str) -> str:
+    """A clause as a sentence.
+
+    >>> sentence("collapses by layer 3"), sentence("the diagonal grows")
+    ('The network collapses by layer 3.', 'The diagonal grows.')
+    """
+    clause = words if words.startswith("the ") else f"the network {words}"
+    return f"{clause[0].upper()}{clause[1:]}."
+
+
+def remedies(diagnosis: Diagnosis, kernel0: object) -> str:
+    """The suggestions with their numbers, then what was tried in vain."""
+    if diagnosis.healthy:
+        return ""
+    suggested = diagnosis.suggestions
+    cured = any(attempt.cures for attempt in suggested)
+    intro = (
+        "Each of these alone cures it. The numbers are those of the changed network, propagated again."
+        if cured and len(suggested) > 1
+        else "This cures it. The numbers are those of the changed network, propagated again."
+        if cured
+        else "None of the changes that were tried cures it. These help."
+        if suggested
+        else "None of the changes that were tried helps."
+    )
+    cards = "".join(_card(number, attempt, kernel0) for number, attempt in enumerate(suggested, 1))
+    return (
+        f'<section id="remedies"><h2>What would fix it</h2><p>{intro}</p>'
+        f'<div class="cards">{cards}</div>{_in_vain(diagnosis)}</section>'
+    )
+
+
+def _card(number: int, attempt: Attempt, kernel0: object) -> str:
+    after = attempt.after
+    assert after is not None  # a suggestion is a changed network
+    left = "".join(f"<li>{escape(sentence(f.words))}</li>" for f in after.findings)
+    rest = f"<p>With this change:</p><ul>{left}</ul>" if left else ""
+    return (
+        f'<article class="card"><h3>{number}. {escape(_capital(attempt.name))}</h3>'
+        f'<p class="change">{escape("; ".join(attempt.changes))}</p>'
+        f"{tables.before_and_after(attempt.before, after)}{rest}{_toml(after, kernel0)}</article>"
+    )
+
+
+def _toml(examination: Examination, kernel0: object) -> str:
+    try:
+        text = description_toml(examination.model, kernel0)
+    except ValueError:  # matrices, which a text does not hold, and functions of one's own
+        return ""
+    return f"<details><summary>The changed network as a description (TOML)</summary><pre>{escape(text)}</pre></details>"
+
+
+def _in_vain(diagnosis: Diagnosis) -> str:
+    others = [attempt for attempt in diagnosis.attempts if attempt not in diagnosis.suggestions]
+    items = "".join(f"<li><strong>{escape(_capital(a.name))}</strong>: {escape(_outcome(a))}</li>" for a in others)
+    return f"<details><summary>Also tried ({len(others)})</summary><ul>{items}</ul></details>" if items else ""
+
+
+def _outcome(attempt: Attempt) -> str:
+    if attempt.after is None:
+        return f"not possible here: {attempt.refusal}"
+    left = " ".join(sentence(finding.words) for finding in attempt.after.findings if finding.ill)
+    return f"{'; '.join(attempt.changes)}. Still: {left}"
+
+
+def network(examination: Examination, kernel0: object) -> str:
+    """What the network is, in words and as a description."""
+    own = _toml(examination, kernel0).replace("The changed network", "The network")
+    return f"<pre>{escape(describe(examination.model))}</pre>{own}"
+
+
+def notes(examination: Examination) -> str:
+    """What a reader of the numbers should know."""
+    lines = [*examination.evolution.notes, *examination.norms.notes]
+    if examination.evolution.below_floor.any():
+        lines.append("* a rank residual below what rounding can tell from 0")
+    if not examination.norms.query_exact.all():
+        lines.append("* queries at first order: exact only where everything above the layer is linear")
+    return "".join(f"<li>{escape(line)}</li>" for line in dict.fromkeys(lines))
+
+
+def definitions() -> str:
+    """What the names mean."""
+    listed = {name.replace("_", " "): DEFINITIONS[name] for name in SHOWN} | {
+        "collapsed": CRITERION.removeprefix("collapsed = "),
+        "dead queries": "the query gradient's norm is below the type's rounding (bfloat16: 1/256) times the value's",
+        "gradient norm": "root of the expected squared Frobenius norm at width 1, of a random loss <R, X_L>",
+    }
+    return "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in listed.items())
+
+
+def _capital(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"
+
+
+def options(names: Sequence[str]) -> str:
+    """The choices of the heat maps' network."""
+    return "".join(f'<option value="{n}">{escape(name)}</option>' for n, name in enumerate(names))
