@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kernelprop.layers.residual import Residual
     from kernelprop.network_shaping import shape_activation
     from kernelprop.results import Estimate, Evolution, GradientNorms, load
+    from kernelprop.row_sharded.propagation import propagate_sharded
     from kernelprop.training.loop import Diverged
     from kernelprop.training.recipe import Recipe, Watch
     from kernelprop.training.result import TrainingRun
@@ -101,6 +102,7 @@ _HOMES = {
     "mismatch": "fitting",
     "mix": "attention.mixture",
     "propagate": "infinite",
+    "propagate_sharded": "row_sharded.propagation",
     "random_softmax": "attention.random_softmax",
     "residual_scale": "balance",
     "rotary_frequencies": "attention.random_softmax",
@@ -173,6 +175,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "mismatch",
     "mix",
     "propagate",
+    "propagate_sharded",
     "random_softmax",
     "residual_scale",
     "rotary_frequencies",

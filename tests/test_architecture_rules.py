@@ -34,6 +34,7 @@ ROOMS = (
             "finite",
         ),
     ),
+    ("scale-out", ("row_sharded",)),
     ("training", ("training",)),
     ("predictions", ("predictions",)),
     ("designs", ("designs",)),
