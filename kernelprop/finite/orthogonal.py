@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from kernelprop.finite.families import Family, Shape
+from kernelprop.finite.reflections import reflected
 from kernelprop.finite.threefry import normal
 
 
@@ -47,14 +48,8 @@ def _split(key: Array, pieces: int) -> list[Array]:
 
 
 def haar(key: Array, rows: int, columns: int, dtype: jnp.dtype) -> Float[Array, "rows columns"]:
-    """A matrix with orthonormal rows (or columns, whichever are fewer), uniform among all such.
-
-    The orthogonal factor of a Gaussian matrix, made unique by a positive diagonal of the triangular one: without
-    the sign correction the factor's convention shows (``E Q_00 = −2/π`` for 2 × 2), with it the distribution is
-    invariant under rotations (Mezzadri 2007, arXiv math-ph/0609050).
+    """A matrix with orthonormal rows (or columns, whichever are fewer), uniform among all such: invariant under
+    rotations, which a factorisation without sign correction is not (``E Q_00 = −2/π`` for 2 × 2).
     """
-    tall = normal(key, (max(rows, columns), min(rows, columns)), dtype)
-    factor, triangular = jnp.linalg.qr(tall)
-    diagonal = jnp.diagonal(triangular)
-    factor = factor * jnp.where(diagonal < 0, -jnp.ones_like(diagonal), jnp.ones_like(diagonal))[None, :]
+    factor = reflected(normal(key, (max(rows, columns), min(rows, columns)), dtype))
     return factor if rows >= columns else factor.T
