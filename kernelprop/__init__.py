@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kernelprop.attention.sliding_window import sliding_window
     from kernelprop.attention.uniform import uniform
     from kernelprop.attention.uspa import uspa
-    from kernelprop.balance import balance_temperature, dead_queries, residual_scale
+    from kernelprop.balance import balance_temperature, dead_queries, queries_lost_to_rounding, residual_scale
     from kernelprop.descriptions.in_words import describe
     from kernelprop.descriptions.loading import Description, load_description
     from kernelprop.descriptions.writing import description_toml, save_description
@@ -103,6 +103,7 @@ _HOMES = {
     "mix": "attention.mixture",
     "propagate": "infinite",
     "propagate_sharded": "row_sharded.propagation",
+    "queries_lost_to_rounding": "balance",
     "random_softmax": "attention.random_softmax",
     "residual_scale": "balance",
     "rotary_frequencies": "attention.random_softmax",
@@ -176,6 +177,7 @@ __all__ = [  # noqa: RUF022 - the rooms stand after the names
     "mix",
     "propagate",
     "propagate_sharded",
+    "queries_lost_to_rounding",
     "random_softmax",
     "residual_scale",
     "rotary_frequencies",

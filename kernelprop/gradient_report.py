@@ -13,19 +13,26 @@ from kernelprop.layers.mlp import MLP
 from kernelprop.results import GradientNorms
 
 # Weights of two wide axes get d² of the width-free norm, vectors and scalars d.
-MATRICES = ("query", "key", "value", "output", "mlp_in", "mlp_gate", "mlp_out")
+MATRICES = ("query", "query_rounding", "key", "value", "output", "mlp_in", "mlp_gate", "mlp_out")
 SAMPLED = "query, bias and rescale are estimates, with standard errors in stderr"
 APPROXIMATE = (
     "query (tens of per cent), bias, rescale, mix_… and residual weights (several times) are at first order where "
     "query_exact is False: query_method='exact' or 'sampled' corrects them"
+)
+OF_FEW_HEADS = (
+    "query, key, bias, rescale, mix_… and residual weights are at first order where query_exact is False, and so are "
+    "the scores' paths to the rows below: what they miss falls as 1/heads"
+)
+OF_ALL_HEADS = (
+    "mix_… and residual weights, which move all heads at once, are at first order below norms, nonlinear MLPs and "
+    "random attention"
 )
 
 
 def report(model: Transformer, found: Found, width: int, query_method: str) -> GradientNorms:
     """Put a result together for the width, from numbers at width 1."""
     rows = _scaled(found.rows, width)
-    if isinstance(model.mlp, MLP):
-        rows = {name: row for name, row in rows.items() if not _lacks(model.mlp, name)}
+    rows = {name: row for name, row in rows.items() if not _lacks(model, name)}
     exact = query_is_exact(model) | (query_method == "exact")
     lacking = dict.fromkeys({"mlp_in", "mlp_out"} - set(rows))
     return GradientNorms(
@@ -37,7 +44,7 @@ def report(model: Transformer, found: Found, width: int, query_method: str) -> G
         stderr=_scaled(found.stderr, width) or None,
         cotangents=None if found.pulled is None else np.asarray(found.pulled),
         description=model,
-        notes=_notes(rows["query"], exact, query_method) + ((model.attention.in_words(),) if _is_random(model) else ()),
+        notes=_notes(model, rows["query"], exact, query_method),
     )
 
 
@@ -46,12 +53,24 @@ def _scaled(rows: dict[str, Any], width: int) -> dict[str, np.ndarray]:
 
 
 def query_is_exact(model: Transformer) -> np.ndarray:
-    """Where everything above the attention sublayer is linear, bool ``(L,)``: no norm, nonlinear MLP, random scores.
+    """Where the first-order query row is exact, bool ``(L,)``.
+
+    Where everything above the attention sublayer is linear (no norm, nonlinear MLP or random scores), and everywhere
+    where infinitely many heads share the values: what one head moves is then no part of what the layers above act on.
 
     >>> import kernelprop as kp
     >>> query_is_exact(kp.Transformer(kp.uniform(4), depth=2, norm="pre"))
     array([False,  True])
     """
+    return np.ones(model.depth, bool) if has_endless_heads(model) else _is_linear_above(model)
+
+
+def has_endless_heads(model: Transformer) -> bool:
+    """Whether its attention is a mean over infinitely many heads."""
+    return isinstance(model.attention, RandomSoftmax) and model.attention.heads is None
+
+
+def _is_linear_above(model: Transformer) -> np.ndarray:
     if model.norm is not None and (model.norm.place == "post" or model.norm.final):
         return np.zeros(model.depth, bool)
     thinks = _bends(model) & _reaches(model, "mlp")
@@ -100,17 +119,32 @@ def _is_random(model: Transformer) -> bool:
     return isinstance(model.attention, RandomSoftmax) and model.attention.is_random
 
 
-def _lacks(mlp: MLP, name: str) -> bool:
-    """Biases of variance 0 are none."""
-    bias = {"mlp_bias_in": mlp.bias_in, "mlp_bias_out": mlp.bias_out}.get(name)
-    return bias is not None and not np.any(bias)
+def _lacks(model: Transformer, name: str) -> bool:
+    """Biases of variance 0 are none, and random attention that is not shaped has no weights of its parts."""
+    if isinstance(model.mlp, MLP) and name in ("mlp_bias_in", "mlp_bias_out"):
+        return not np.any(getattr(model.mlp, name.removeprefix("mlp_")))
+    if isinstance(model.attention, RandomSoftmax) and name.startswith("mix_"):
+        return not _is_shaped(model.attention)
+    return False
 
 
-def _notes(query: np.ndarray, exact: np.ndarray, query_method: str) -> tuple[str, ...]:
-    notes = [] if exact.all() else [SAMPLED if query_method == "sampled" else APPROXIMATE]
+def _is_shaped(attention: RandomSoftmax) -> bool:
+    """Whether it is more than a softmax, ``αI + D(βP − γP_0)``."""
+    parts = attention.identity_weight, attention.softmax_weight, attention.centre_weight
+    return [float(part) for part in parts] != [0, 1, 0]
+
+
+def _notes(model: Transformer, query: np.ndarray, exact: np.ndarray, query_method: str) -> tuple[str, ...]:
+    notes = []
+    if has_endless_heads(model):
+        scalars = model.residual is not None or _is_shaped(model.attention)
+        notes += [OF_ALL_HEADS] if scalars and not _is_linear_above(model).all() else []
+    elif not exact.all():
+        approximate = OF_FEW_HEADS if _is_random(model) else APPROXIMATE
+        notes.append(SAMPLED if query_method == "sampled" else approximate)
     without = np.flatnonzero(np.isnan(query))
     if len(without):
         layers = ", ".join(str(layer + 1) for layer in without[:8]) + (", …" if len(without) > 8 else "")
         why = "negative entries, or an empty row"
         notes.append(f"no softmax makes the attention of layer {layers} ({why}): no query row")
-    return tuple(notes)
+    return (*notes, model.attention.in_words()) if _is_random(model) else tuple(notes)

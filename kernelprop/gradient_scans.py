@@ -17,7 +17,7 @@ from kernelprop.layers.block_tangents import BlockBends, block_bends, final_bend
 from kernelprop.layers.pairing import pairing
 from kernelprop.layers.random_attention import drawn
 from kernelprop.layers.score_gradients import Rows
-from kernelprop.split_kernel import SplitKernel, split
+from kernelprop.split_kernel import SplitKernel
 from kernelprop.tangents import Above, exact_corrections, sampled_corrections
 
 Kernel = Float[Array, "T T"]
@@ -59,17 +59,17 @@ class Layerwise(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=3)
-def scans(model: Transformer, kernel0: Kernel, above: Kernel, settings: Settings, seed: Array) -> Found:
+def scans(model: Transformer, entered: SplitKernel, above: Kernel, settings: Settings, seed: Array) -> Found:
     """Both ways through a network of arrays, from the input kernel and the loss's cotangent kernel.
 
     Under random attention all numbers are means over its independent chains; ``seed`` is of sampled corrections.
     """
     random = drawn(model.attention)
     if random is None:
-        return _one_run(model, kernel0, above, settings, jax.random.key(seed), None)
+        return _one_run(model, entered, above, settings, jax.random.key(seed), None)
 
     def run(key: Array) -> Found:
-        return _one_run(model, kernel0, above, settings, None, key)
+        return _one_run(model, entered, above, settings, None, key)
 
     mean, stderr = mean_over_chains(run, jax.random.key(random.seed), random.chains)
     errors = stderr.rows | ({} if stderr.pulled is None else {"cotangents": stderr.pulled})
@@ -77,10 +77,10 @@ def scans(model: Transformer, kernel0: Kernel, above: Kernel, settings: Settings
 
 
 def _one_run(
-    model: Transformer, kernel0: Kernel, above: Kernel, settings: Settings, seed: Array | None, key: Array | None
+    model: Transformer, entered: SplitKernel, above: Kernel, settings: Settings, seed: Array | None, key: Array | None
 ) -> Found:
     """One run; ``key`` draws random attention, layer ``l`` from ``fold_in(key, l)``, as the forward engine does."""
-    entered, stderr = split(kernel0), {}
+    stderr = {}
     if settings.checkpoint:
         below, found, final = _by_segments(model, entered, above, settings, key)
     else:

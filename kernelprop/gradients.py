@@ -10,11 +10,12 @@ import numpy as np
 from kernelprop import cotangents, door, memory
 from kernelprop.architecture import Transformer
 from kernelprop.attention.random_softmax import RandomSoftmax
-from kernelprop.gradient_report import report
+from kernelprop.gradient_report import query_is_exact, report
 from kernelprop.gradient_scans import Found, Settings, cast, scans
 from kernelprop.infinite import checked_input, with_positions
 from kernelprop.precision import float_dtype, in_double
 from kernelprop.results import GradientNorms
+from kernelprop.split_kernel import split
 
 MOST_OPERATIONS = 2e14
 
@@ -51,7 +52,8 @@ def gradient_norms(
             those of `kernelprop.cotangents`.
         width: ``d``; norms of weights grow as ``d²``, those of vectors and scalars as ``d``.
         query_method: ``"first_order"`` takes the values as independent of what the layers above do with them, which
-            is exact where these are linear (`GradientNorms.query_exact`) and else up to tens of per cent off.
+            is exact where these are linear, or the heads infinitely many (`GradientNorms.query_exact`), and else up to
+            tens of per cent off.
             ``"exact"`` adds what norms and MLPs above feel of the moved values, at any depth, in ``O(L² T⁵)``;
             ``"sampled"`` estimates it from ``draws`` random tangents a layer, with its standard error. Both take the
             matrices of attention without a head axis as one head's.
@@ -77,21 +79,23 @@ def gradient_norms(
         raise ValueError(f"query_method: {query_method!r} is unknown; use 'first_order', 'exact' or 'sampled'")
     kernel0 = checked_input(model, kernel0)
     if kernel0.ndim != 2:
-        raise ValueError(f"kernel0: shape {kernel0.shape} is not (T, T); gradient norms take one kernel at a time")
+        raise ValueError(f"kernel0: shape {kernel0.shape} is not (T, T); gradient norms take one kernel a call")
     above = cotangents.resolve(cotangent, model.length)
     width, dtype = door.count(width, "width"), float_dtype(dtype)
     _refuse_if_too_large(model, dtype, keep_cotangents, checkpoint)
-    settings = Settings(keep_cotangents, checkpoint, query_method, door.count(draws, "draws", least=2))
-    _refuse_query_method(model, settings)
+    draws, seed = door.count(draws, "draws", least=2), _seed(seed)
+    settings = Settings(keep_cotangents, checkpoint, _needed(model, query_method, checkpoint), draws)
     entering = with_positions(model, kernel0).astype(dtype)
-    found = _norms(model, entering, above.astype(dtype), settings, _seed(seed))
+    found = _norms(model, entering, above.astype(dtype), settings, seed)
     return report(model, found, width, query_method)
 
 
 @in_double
 def _norms(model: Transformer, kernel0: np.ndarray, above: np.ndarray, settings: Settings, seed: int) -> Found:
     model = jax.tree.map(lambda leaf: cast(leaf, kernel0.dtype), model)
-    return scans(model, jnp.asarray(kernel0), jnp.asarray(above), settings, jnp.asarray(seed, jnp.uint32))
+    # A program of its own: made anew inside the scans, entries of equal rows would differ by their rounding.
+    entered = jax.jit(split)(jnp.asarray(kernel0))
+    return scans(model, entered, jnp.asarray(above), settings, jnp.asarray(seed, jnp.uint32))
 
 
 def _refuse_if_too_large(model: Transformer, dtype: np.dtype, keep_cotangents: bool, checkpoint: bool) -> None:
@@ -109,23 +113,31 @@ def _refuse_if_too_large(model: Transformer, dtype: np.dtype, keep_cotangents: b
     )
 
 
-def _refuse_query_method(model: Transformer, settings: Settings) -> None:
-    """Refuse what isn't known, and what would take hours."""
-    if settings.query_method == "first_order":
-        return
+def _needed(model: Transformer, query_method: QueryMethod, checkpoint: bool) -> QueryMethod:
+    """The method that the scans take: the first order where it is exact. What isn't known is refused.
+
+    Raises:
+        ValueError: for what isn't known, and for what would take hours.
+    """
+    if query_method == "first_order":
+        return query_method
     if isinstance(model.attention, RandomSoftmax):
-        raise ValueError(
-            f"query_method: {settings.query_method!r} isn't known for the random attention of layer 1: "
-            "use 'first_order'"
-        )
-    if settings.checkpoint:
-        raise ValueError(f"query_method: {settings.query_method!r} needs all layers' kernels: leave checkpoint out")
+        for index in np.flatnonzero(~query_is_exact(model))[:1].tolist():
+            raise ValueError(
+                f"query_method: {query_method!r}: layer {index + 1}: under random attention of "
+                f"{model.attention.heads} heads it isn't known what the layers above add to a query row; use "
+                "'first_order', or heads=None, where it is nothing"
+            )
+        return "first_order"
+    if checkpoint:
+        raise ValueError(f"query_method: {query_method!r} needs all layers' kernels: leave checkpoint out")
     operations = 4 * model.depth**2 * model.length**5
-    if settings.query_method == "exact" and operations > MOST_OPERATIONS:
+    if query_method == "exact" and operations > MOST_OPERATIONS:
         raise ValueError(
             f"query_method: 'exact' takes about 4 L² T⁵ = {operations:.1e} operations here; use 'sampled', which takes "
             "as many tangents a layer as you draw"
         )
+    return query_method
 
 
 def _seed(seed: Any) -> int:

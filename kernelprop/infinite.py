@@ -122,24 +122,27 @@ def _scan(
     spectral: bool,
     key: Array | None = None,
 ) -> dict[str, Array]:
-    """One run through the depth; ``key`` draws random attention, layer ``l`` from ``fold_in(key, l)``."""
-    state = split(kernel0)
-    buffer = jnp.zeros((0 if last_only else count, *kernel0.shape), kernel0.dtype)
-    buffer = _keep(buffer, state, slots[0][0], slots[1][0])
+    """One run through the depth; ``key`` draws random attention, layer ``l`` from ``fold_in(key, l)``.
 
-    def layer(carry: tuple[SplitKernel, Array], step: tuple) -> tuple:
+    Depth 0 is a step too, whose layer is left out: what reads numbers off a kernel is compiled once.
+    """
+    layered = model.layered()
+
+    def layer(number: Array, state: SplitKernel) -> SplitKernel:
+        here = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, number - 1, keepdims=False), layered)
+        state = block.forward(model.block(here), state, None if key is None else jax.random.fold_in(key, number))
+        if model.norm is None or not model.norm.final:
+            return state
+        return lax.cond(number == model.depth, partial(norm.forward, model.norm), lambda same: same, state)
+
+    def step(carry: tuple[SplitKernel, Array], at: tuple[Array, Array, Array]) -> tuple:
         state, buffer = carry
-        layered, slot, written, number = step
-        own_key = None if key is None else jax.random.fold_in(key, number)
-        state = block.forward(model.block(layered), state, own_key)
-        if model.norm is not None and model.norm.final:
-            state = lax.cond(number == model.depth, partial(norm.forward, model.norm), lambda same: same, state)
+        number, slot, written = at
+        state = lax.cond(number > 0, partial(layer, number), lambda same: same, state)
         return (state, _keep(buffer, state, slot, written)), _numbers(state, spectral, key is not None)
 
-    first = _numbers(state, spectral, key is not None)
-    steps = (model.layered(), slots[0][1:], slots[1][1:], jnp.arange(1, model.depth + 1))
-    (state, buffer), rest = lax.scan(layer, (state, buffer), steps, length=model.depth)
-    numbers = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+    buffer = jnp.zeros((0 if last_only else count, *kernel0.shape), kernel0.dtype)
+    (state, buffer), numbers = lax.scan(step, (split(kernel0), buffer), (jnp.arange(model.depth + 1), *slots))
     return numbers | {"kernels": state.join()[None] if last_only else buffer}
 
 

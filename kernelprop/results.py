@@ -142,17 +142,19 @@ class GradientNorms:
     Those of matrices are ``d²`` times the width-free form, those of vectors and scalars ``d`` times. What the
     network lacks is None. Where ``query_exact`` is False, ``query`` is taken at first order, the values as independent
     of what the layers above do with them, and so are ``bias``, ``rescale``, ``mix_…`` and the residual weights, which
-    can be several times off; all other rows are exact everywhere.
+    can be several times off; all other rows are exact everywhere. Under random attention ``notes`` say what is.
 
     Attributes:
         query, key, value, output, mlp_in, mlp_out: of the weights, ``(L,)``; NaN queries where no softmax makes the
             attention. Keys receive exactly 0 while the queries are zero.
         query_exact: where the query row is exact, bool ``(L,)``.
+        query_rounding: the squared norm of the error that rounding makes in the query gradient, in units of the square
+            of the unit rounding, ``(L,)``; see `queries_lost_to_rounding`.
         width: ``d``.
         mlp_gate: of a gated MLP's ``W_g``, ``(L,)``.
         mlp_bias_in, mlp_bias_out: of the MLP's biases, ``(L,)``.
         bias, rescale: of the attention's ``B`` and ``D``, summed over entries, ``(L,)``.
-        mix_alpha, mix_beta: of the weights of ``αI + βA``, ``(L,)``.
+        mix_alpha, mix_beta, mix_gamma: of the weights of ``αI + βA``, or ``αI + D(βP − γP_0)``, ``(L,)``.
         attention_alpha, attention_beta, mlp_alpha, mlp_beta: of the residual weights, ``(L,)``; parallel branches
             share ``attention_alpha``.
         attention_norm, mlp_norm: of the gains of the norm at that sublayer, ``(L,)``; parallel branches share one.
@@ -173,6 +175,7 @@ class GradientNorms:
     mlp_out: np.ndarray | None
     query_exact: np.ndarray
     width: int
+    query_rounding: np.ndarray | None = None
     mlp_gate: np.ndarray | None = None
     mlp_bias_in: np.ndarray | None = None
     mlp_bias_out: np.ndarray | None = None
@@ -180,6 +183,7 @@ class GradientNorms:
     rescale: np.ndarray | None = None
     mix_alpha: np.ndarray | None = None
     mix_beta: np.ndarray | None = None
+    mix_gamma: np.ndarray | None = None
     attention_alpha: np.ndarray | None = None
     attention_beta: np.ndarray | None = None
     mlp_alpha: np.ndarray | None = None

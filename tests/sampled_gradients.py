@@ -49,6 +49,7 @@ def _spec(model, heads):
     if log_p.ndim == 3:
         log_p, rescale = (np.repeat(x[:, None], heads, axis=1) for x in (log_p, rescale))
     mix = np.stack([[one.alpha, one.beta] for one in layers]) if mixed else np.tile([0.0, 1.0], (model.depth, 1))
+    mix = np.concatenate([mix, np.zeros((model.depth, 1))], axis=1)
     return {"model": model, "log_p": log_p, "rescale": rescale, "mix": mix, "tau": 1.0, "gains": (0.0, 1.0)}
 
 
@@ -60,7 +61,7 @@ def _random_spec(model, heads):
         "model": model,
         "log_p": base,
         "rescale": np.broadcast_to(rescale, (model.depth, heads, length)),
-        "mix": np.tile([0.0, 1.0], (model.depth, 1)),
+        "mix": np.tile([layer.identity_weight, layer.softmax_weight, layer.centre_weight], (model.depth, 1)),
         "tau": float(layer.tau),
         "gains": (float(layer.query_gain), float(layer.key_gain)),
     }
@@ -91,6 +92,7 @@ def _draw(rng, batch, spec, width):
         "rescale": given(spec["rescale"]),
         "mix_alpha": given(spec["mix"][:, 0]),
         "mix_beta": given(spec["mix"][:, 1]),
+        "mix_gamma": given(spec["mix"][:, 2]),
     }
     if mlp is not None:
         wide = int(mlp.expansion * width)
@@ -141,8 +143,8 @@ def _attention(p, x, spec, layer):
     def head(query, key, value, output, bias, rescale):
         scores = tau * (x @ query) @ (x @ key).T / np.sqrt(small) + bias
         values = x @ value
-        softmax = rescale[:, None] * jax.nn.softmax(scores, axis=-1)
-        return (p["mix_alpha"] * values + p["mix_beta"] * (softmax @ values)) @ output
+        moved, rest = (rescale[:, None] * (jax.nn.softmax(s, axis=-1) @ values) for s in (scores, bias))
+        return (p["mix_alpha"] * values + p["mix_beta"] * moved - p["mix_gamma"] * rest) @ output
 
     names = ("query", "key", "value", "output", "bias", "rescale")
     return jnp.sum(jax.vmap(head)(*(p[name] for name in names)), axis=0)

@@ -139,3 +139,21 @@ def test_linear_networks_need_no_correction():
     first, exact = (gradient_norms(model, KERNEL, query_method=method) for method in ("first_order", "exact"))
     np.testing.assert_array_equal(first.query, exact.query)
     np.testing.assert_array_equal(first.bias, exact.bias)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mlp", [kp.MLP("relu"), kp.GatedMLP("gelu")])
+def test_a_position_of_zero_is_none(mlp):
+    """A zero token that none attends to: the exact rows are those of the network without it."""
+    matrices = softmax_matrices(2)
+    padded, kernel, above = np.zeros((2, 5, 5)), np.zeros((5, 5)), np.eye(5)
+    padded[:, 1:, 1:], kernel[1:, 1:], above[1:, 1:] = matrices, KERNEL, COTANGENT
+    padded[:, 0, 0] = 1
+    with_it, without = (
+        gradient_norms(kp.Transformer(kp.dense(a), mlp=mlp, residual=SMOOTH), k, g, query_method="exact")
+        for a, k, g in ((padded, kernel, above), (matrices, KERNEL, COTANGENT))
+    )
+    for name in ("query", "bias", "rescale", "value", "attention_beta", "mlp_beta"):
+        np.testing.assert_allclose(getattr(with_it, name), getattr(without, name), rtol=1e-9, err_msg=name)
+    first = gradient_norms(kp.Transformer(kp.dense(matrices), mlp=mlp, residual=SMOOTH), KERNEL, COTANGENT)
+    assert np.all(np.abs(first.query - without.query) > 1e-4 * first.query)

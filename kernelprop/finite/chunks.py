@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, UInt32
 
@@ -16,6 +15,7 @@ from kernelprop.finite import keys, moments
 from kernelprop.finite.draw import Experiment, layout, packed_draw
 from kernelprop.finite.moments import Moments
 from kernelprop.finite.plan import Plan
+from kernelprop.finite.processes import on_every_process
 
 AXIS = "draws"
 
@@ -53,18 +53,12 @@ def run_chunk(run: Experiment, root: np.ndarray, first: int, stop: int, plan: Pl
     mesh = draw_mesh(plan.devices)
     spread = NamedSharding(mesh, PartitionSpec(AXIS))
     placed = [jax.make_array_from_callback(shape, spread, lambda i, a=a: a[i]) for a in (numbers, order < count)]
-    found = _to_every_process(_on_mesh(run, root, *placed, mesh, keep_from))
+    found = on_every_process(_on_mesh(run, root, *placed, mesh, keep_from))
     total, *rest = [Moments(*(leaf[device] for leaf in found.moments)) for device in range(plan.devices)]
     for part in rest:
         total = moments.merge(total, part)
     in_order = np.argsort(order.ravel())[:count]
     return Found(total, found.draws.reshape(order.size, -1)[in_order])
-
-
-def _to_every_process(tree: Any) -> Any:
-    if jax.process_count() > 1:
-        tree = multihost_utils.process_allgather(tree, tiled=True)
-    return jax.tree.map(np.asarray, tree)
 
 
 @partial(jax.jit, static_argnames=("mesh", "keep_from"))

@@ -11,6 +11,7 @@ import numpy as np
 
 from kernelprop import door, storage
 from kernelprop.architecture import Transformer
+from kernelprop.attention.random_softmax import RandomSoftmax
 from kernelprop.finite import keys
 from kernelprop.finite.ensemble import Ensemble
 from kernelprop.finite.measures import SCALARS
@@ -155,6 +156,9 @@ def compare(
         progress: called as ``progress(done, total, seconds)`` over the draws of all widths.
         **options: for `simulate`: ``heads``, ``head_width``, ``weights``, ``precision``.
 
+    Returns:
+        a `Comparison`. Interrupted (Ctrl-C), it holds the widths that have two draws or more, and says so in its notes.
+
     Raises:
         ValueError: as `simulate` and `propagate` do.
 
@@ -168,10 +172,10 @@ def compare(
     started = time.monotonic()
     # The cheap half first: what is wrong with the network is said at once.
     predicted, errors, notes = _predictions(model, kernel0, keep, cotangent if gradients else None, gradients)
-    ensembles = []
+    ensembles: list[Ensemble] = []
     for index, width in enumerate(sizes.tolist()):
-        ensembles.append(
-            simulate(
+        try:
+            found = simulate(
                 model,
                 kernel0,
                 width=width,
@@ -184,7 +188,15 @@ def compare(
                 progress=_within(progress, index, len(sizes), started),
                 **options,
             )
-        )
+        except KeyboardInterrupt:
+            if not ensembles:
+                raise
+            break
+        ensembles.append(found)
+        if found.draws < draws:  # Interrupted: the wider ones would take longest.
+            break
+    left_out = ", ".join(str(width) for width in sizes[len(ensembles) :])
+    notes += (f"interrupted: no draws at width {left_out}",) if left_out else ()
     return _side_by_side(ensembles, predicted, errors, notes)
 
 
@@ -209,8 +221,8 @@ def _predictions(
     if gradients:
         norms = gradient_norms(model, kernel0, cotangent)
         predicted |= {name: getattr(norms, name) for name in MATRICES}
-        errors["query"] = getattr(norms, "query_stderr", None)
-        notes += norms.notes
+        errors |= norms.stderr or {}
+        notes = tuple(dict.fromkeys(notes + norms.notes))
     predicted = {name: value for name, value in predicted.items() if value is not None}
     known = {name: errors.get(name) for name in predicted}
     return predicted, {n: np.zeros_like(predicted[n]) if e is None else e for n, e in known.items()}, notes
@@ -225,6 +237,7 @@ def _side_by_side(
         name: np.stack([_stderr(getattr(one, name), one) / _power(name, one) for one in ensembles]) for name in names
     }
     own = tuple(f"width {one.width}: {note}" for one in ensembles for note in one.notes)
+    own += _of_heads(ensembles[0])
     return Comparison(
         widths=np.array([one.width for one in ensembles]),
         depth=ensembles[0].depth,
@@ -236,6 +249,14 @@ def _side_by_side(
         description=ensembles[0].description,
         notes=notes + own,
     )
+
+
+def _of_heads(ensemble: Ensemble) -> tuple[str, ...]:
+    attention = ensemble.description.attention
+    if not isinstance(attention, RandomSoftmax) or attention.heads is not None:
+        return ()
+    heads = f"{ensemble.heads} head" + "s" * (ensemble.heads > 1)
+    return (f"predicted for infinitely many heads, sampled with {heads}: some of the difference falls as 1/heads",)
 
 
 def _power(name: str, ensemble: Ensemble) -> float:

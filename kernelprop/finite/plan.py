@@ -8,6 +8,7 @@ import numpy as np
 from kernelprop import memory
 from kernelprop.finite.families import Shape
 from kernelprop.finite.network import Network
+from kernelprop.finite.processes import of_every_process
 
 # Weights kept between the forward and the reverse pass save one drawing; more than this is not taken for it.
 LARGEST_KEPT_WEIGHTS = 2 * 2**30
@@ -38,9 +39,11 @@ def make_plan(net: Network, kept: int, draws: int, *, gradients: bool, itemsize:
     Raises:
         ValueError: where not even one draw a device fits in memory, with the size.
     """
-    devices = min(jax.device_count(), draws)
+    # Every process takes part, with devices that idle where the draws are few: one left out would not hear the result.
+    devices = jax.device_count() if jax.process_count() > 1 else min(jax.device_count(), draws)
     on_cpu = jax.default_backend() == "cpu"
-    available = _available_a_device(on_cpu)
+    # Processes must do the same chunks, so that the poorest decides.
+    available = min(of_every_process(_available_a_device(on_cpu)))
     size = draw_bytes(net, kept, gradients=gradients, itemsize=itemsize)
     if size > available:
         raise ValueError(

@@ -20,6 +20,7 @@ from kernelprop.finite.measures import SCALARS
 from kernelprop.finite.network import Network, network
 from kernelprop.finite.patterns import PlainPattern
 from kernelprop.finite.plan import make_plan
+from kernelprop.finite.processes import of_every_process
 from kernelprop.finite.scheme import MATRICES
 from kernelprop.infinite import Keep
 from kernelprop.kept_depths import KeptDepths, kept_depths
@@ -108,6 +109,12 @@ def simulate(
     run = experiment(net, fed, kept, gradients=gradients, keep_weights=plan.keep_weights, dtype=float_type.name)
     settings = _settings(model, net, run, kept, root, precision)
     state = Progress(settings | {"samples": samples}, checkpoint)
+    held = of_every_process(state.done)
+    if len(set(held)) > 1:
+        raise ValueError(
+            f"checkpoint: {checkpoint} holds {held[0]:.0f} draws for process 0, and "
+            f"{next(done for done in held if done != held[0]):.0f} for another; all must see one file"
+        )
     if state.done > draws:
         raise ValueError(f"checkpoint: {checkpoint} holds {state.done} draws, more than the {draws} asked for")
     shapes = layout(run)
@@ -150,8 +157,7 @@ def _run(
         if state.done < 2:
             raise
     finally:
-        if jax.process_index() == 0:
-            state.write()
+        state.write()
 
 
 def _settings(
@@ -184,13 +190,15 @@ def _ensemble(
     draws = state.draws()
     diagonal = found["diagonal"].mean
     healthy = (diagonal > 0) & np.isfinite(diagonal)
+    # One draw's undefined number makes the mean NaN. A single position has no correlation in any draw.
+    told = [name for name in SCALARS if name != "mean_correlation" or net.sizes.length > 1]
     norms = {name: found[name] for name in MATRICES if name in found}
     return Ensemble(
         depth=kept.depths,
         kernels=found["kernels"],
         diagonal=found["diagonal"],
         **{name: found[name] for name in SCALARS},
-        undefined=~healthy.all(-1) | ~np.isfinite(found["rank_residual"].mean),
+        undefined=~healthy.all(-1) | ~np.all([np.isfinite(found[name].mean) for name in told], axis=0),
         below_floor=found["rank_residual"].mean <= 16 * np.finfo(run.dtype).eps,
         width=net.sizes.width,
         heads=net.sizes.heads,

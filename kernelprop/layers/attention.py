@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from kernelprop.attention.identity import Identity
 from kernelprop.attention.layer import AttentionLayer, over_heads, sandwich
 from kernelprop.layers.gains import Gains
 from kernelprop.layers.pairing import pairing
@@ -28,6 +29,12 @@ def given(layer: AttentionLayer, kernel: SplitKernel, key: Array | None = None) 
     both = jnp.stack([jnp.ones_like(kernel.cross), kernel.cross])
     acted = over_heads(lambda one, x: one.act(x), layer, both).reshape(-1, *both.shape)
     return congruence(kernel, sandwich(layer, kernel.rest), acted[:, 0], acted[:, 1])
+
+
+@forward.register
+def untouched(layer: Identity, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
+    """The map of ``A = I``: the kernel itself, parts and all."""
+    return kernel
 
 
 @singledispatch
@@ -71,7 +78,8 @@ def with_gains(
     value, output = gains.value**2, gains.output**2
     through_values: Array = value * output
     scale = dict.fromkeys(rows, through_values)
-    scale["query"] *= (gains.temperature * gains.key) ** 2
+    for name in scale.keys() & {"query", "query_rounding"}:
+        scale[name] *= (gains.temperature * gains.key) ** 2
     scale["key"] *= (gains.temperature * gains.query) ** 2
     rows = {name: scale[name] * row for name, row in rows.items()}
     own = {"value": output * through, "output": value * through, "branch": value * output * through}

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from kernelprop.activations import Activation
@@ -25,6 +26,9 @@ from kernelprop.layers.norm import Norm, inverse_scale
 from kernelprop.split_kernel import SplitKernel
 
 Matrix = Float[Array, "T T"]
+
+# The variance of a position of none, beside the largest, in front of an activation.
+VANISHING = 1e-12
 
 
 class Bend(NamedTuple):
@@ -105,23 +109,32 @@ def _dual_bend(phi: Activation, q: Float[Array, "T"], c: Matrix) -> Bend:
     """The derivatives of ``K`` by ``q_i, q_j`` and ``r``: of ``K̇`` by Price's theorem, ``K_r = K̇``.
 
     The heat equation gives the corner, ``4 K_{q_i q_j} = E[φ''φ''] = K_rr``. On the diagonal kinks make parts
-    infinite and the sums stay finite: ``2 d/dq E φ'²`` and ``d/dq E φ² − E φ'²``.
+    infinite and the sums stay finite: ``2 d/dq E φ'²`` and ``d/dq E φ² − E φ'²``. A position of variance 0 has no
+    overlap ``⟨z, ẏ⟩`` with any tangent: what meets its own counts as 0, the rest is taken at a vanishing variance.
     """
-    q1, q2 = (jnp.broadcast_to(x, c.shape) for x in (q[:, None], q[None, :]))
+    alive = q > 0
+    most = jnp.max(q)
+    inside = jnp.where(alive, q, jnp.where(most > 0, VANISHING * most, 1.0))
+    q1, q2 = (jnp.broadcast_to(x, c.shape) for x in (inside[:, None], inside[None, :]))
     root = jnp.sqrt(q1 * q2)
-    one, none = jnp.ones_like(c), jnp.zeros_like(c)
+    one, nothing = jnp.ones_like(c), jnp.zeros_like(c)
 
     def by_r_and_q2(dual: Any) -> tuple[Array, Array]:
-        _, along_c = jax.jvp(dual, (q1, q2, c), (none, none, one))
-        _, along_q = jax.jvp(dual, (q1, q2, c), (none, one, none))
+        _, along_c = jax.jvp(dual, (q1, q2, c), (nothing, nothing, one))
+        _, along_q = jax.jvp(dual, (q1, q2, c), (nothing, one, nothing))
         return along_c / root, along_q - c / (2 * q2) * along_c
 
     _, drift = by_r_and_q2(phi.dual)
     twist, cross = by_r_and_q2(phi.dual_derivative)
-    _, moment = jax.jvp(phi.second_moment, (q,), (jnp.ones_like(q),))
-    _, slope_moment = jax.jvp(phi.derivative_second_moment, (q,), (jnp.ones_like(q),))
+    _, moment = jax.jvp(phi.second_moment, (inside,), (jnp.ones_like(q),))
+    _, slope_moment = jax.jvp(phi.derivative_second_moment, (inside,), (jnp.ones_like(q),))
     slope = phi.kernel_derivative(q, c)
-    return _on_diagonal(Bend(slope, 2 * drift, twist, 2 * cross, twist), moment - jnp.diagonal(slope), 2 * slope_moment)
+    drift, cross = (jnp.where(alive[None, :], 2 * part, 0.0) for part in (drift, cross))
+    twist = jnp.where(alive[:, None] & alive[None, :], twist, 0.0)
+    none = jnp.zeros_like(q)
+    own = lax.select(alive, moment - jnp.diagonal(slope), none)
+    second = lax.select(alive, 2 * slope_moment, none)
+    return _on_diagonal(Bend(slope, drift, twist, cross, twist), own, second)
 
 
 def _on_diagonal(of: Bend, drift: Float[Array, "T"], second: Float[Array, "T"]) -> Bend:

@@ -53,6 +53,7 @@ def softmax_rows(
     """The norms through ``P``, the operator ``layer`` being ``DP``; ``t`` as in `score_kernel`.
 
     * ``query = Σ_ii' Σ_ii' G_ii' D_i D_i' t_ii'``, for a unit temperature and random keys,
+    * ``query_rounding = Σ_i Σ_ii G_ii D_i² (PΣPᵀ)_ii²``: what rounding leaves in the place of ``query``, times ``u²``,
     * ``bias = Σ_ij G_ii D_i² P_ij² C^i_jj``, ``C^i`` the kernel of the keys less their mean under row ``i``,
     * ``rescale = Σ_i G_ii (PΣPᵀ)_ii``, and ``attended = ⟨G, DPΣPᵀD⟩``.
     """
@@ -65,6 +66,8 @@ def softmax_rows(
     rows = {
         # Rounding can push a vanishing sum of squares below zero.
         "query": jnp.maximum(pair(weighed * kernel.join(), t), 0.0),
+        # A row's scores are P_ij (s_j − Σ_k P_ik s_k), s_j = ⟨g_i, v_j⟩: the sum is rounded, and all scores with it.
+        "query_rounding": jnp.sum(jnp.diagonal(weighed) * kernel.diagonal() * jnp.diagonal(attended) ** 2),
         "bias": jnp.maximum(jnp.sum(jnp.diagonal(weighed)[:, None] * (probability**2 * spread)), 0.0),
         "rescale": jnp.sum(jnp.diagonal(cotangent) * jnp.diagonal(attended)),
         "attended": pair(weighed, attended),

@@ -1,6 +1,7 @@
 """``kernelprop simulate`` and ``kernelprop compare``: sampled networks without a line of Python."""
 
 import csv
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -75,6 +76,36 @@ def test_compare_puts_prediction_and_measurement_side_by_side(command, network, 
     assert again.table["widths"] == [8, 16]
 
 
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """One draw a chunk, and an interrupt as the second one of a width ends."""
+    from kernelprop.cli import draws
+
+    monkeypatch.setattr("kernelprop.finite.plan.MOST_DRAWS", 1)
+
+    @contextmanager
+    def interrupted(message, *, quiet=False):
+        def report(done, total, seconds):
+            if done % 4 == 2:
+                raise KeyboardInterrupt
+
+        yield report
+
+    monkeypatch.setattr(draws, "draws_done", interrupted)
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_the_draws_and_the_widths_that_are_done(command, network, ctrl_c, tmp_path):
+    ran = command("simulate net.toml --width 8 --draws 4 --no-plots --out one")
+    assert ran.code == 0
+    assert "interrupted: 2 of 4 draws" in ran.out
+    assert kp.load(tmp_path / "one" / "ensemble.npz").draws == 2
+    ran = command("compare net.toml --widths 8,16 --draws 4 --heads 2 --head-width 8 --no-plots --out two")
+    assert ran.code == 0
+    assert "interrupted: no draws at width 16" in ran.out
+    assert kp.load(tmp_path / "two" / "comparison.npz").draws.tolist() == [2]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -86,6 +117,8 @@ def test_compare_puts_prediction_and_measurement_side_by_side(command, network, 
         ("simulate net.toml --precision low", "low"),
         ("compare net.toml --widths 8,b", "--widths"),
         ("compare net.toml --widths 0", "widths"),
+        ("compare net.toml --heads 3", "heads"),
+        ("simulate net.toml --checkpoint absent/draws.npz", "absent"),
     ],
 )
 def test_bad_input_is_one_line(command, network, tmp_path, options, message):

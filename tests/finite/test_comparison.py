@@ -62,6 +62,30 @@ def test_what_is_exact_in_every_draw_agrees_within_rounding():
         result.width_law("diagonal")
 
 
+def test_an_interrupted_comparison_keeps_the_widths_that_are_done(monkeypatch):
+    """Ctrl-C at the third of four draws of width 16: it has two, width 8 all, width 32 none."""
+    monkeypatch.setattr("kernelprop.finite.plan.MOST_DRAWS", 1)
+
+    def progress(done, total, seconds):
+        if done == 6:
+            raise KeyboardInterrupt
+
+    options = {"widths": (8, 16, 32), "draws": 4, "weights": "orthogonal"}
+    result = compare(kp.Transformer(kp.espa(6, 3)), KERNEL, progress=progress, **options)
+    assert (result.widths.tolist(), result.draws.tolist()) == ([8, 16], [4, 2])
+    assert result.notes[-2:] == ("interrupted: no draws at width 32", "width 16: interrupted: 2 of 4 draws")
+    with pytest.raises(KeyboardInterrupt):
+        compare(kp.Transformer(kp.espa(6, 3)), KERNEL, progress=lambda *a: progress(6, 12, 0), **options)
+
+
+def test_few_heads_beside_a_prediction_of_infinitely_many_are_told():
+    model = kp.Transformer(kp.random_softmax(2, draws=16))
+    result = compare(model, np.eye(2), widths=(4,), draws=2, gradients=True)
+    assert result.notes[-1].startswith("predicted for infinitely many heads, sampled with 1 head: ")
+    assert result.predicted_stderr["diagonal"][1].max() > 0
+    assert result.predicted_stderr["value"][0] > 0
+
+
 def test_keys_that_never_move_are_no_disagreement(found):
     assert np.all(found.predicted["key"] == 0)
     assert np.all(found.z("key") == 0)

@@ -26,6 +26,9 @@ from kernelprop.finite.simulation import simulate
 from tests.finite.test_devices import OPTIONS, model
 
 found = simulate(model(), np.eye(4), **OPTIONS)
+# Fewer draws than devices, and then none for a whole process.
+few = simulate(model(), np.eye(4), **OPTIONS | {"draws": 2})
+np.testing.assert_allclose(few.samples["rank_residual"], found.samples["rank_residual"][:2], rtol=1e-12)
 if process == 0:
     found.save(path)
 """

@@ -12,7 +12,7 @@ from kernelprop.finite.network import all_weights, apply_layer, cast, forward, n
 from kernelprop.finite.products import Products, squared_norm_of_product
 from kernelprop.finite.reverse import gradient_norms, layer_norms
 
-F64 = jnp.dtype("float64")
+F32, F64 = jnp.dtype("float32"), jnp.dtype("float64")
 LENGTH, WIDTH, DEPTH = 5, 12, 2
 
 MODELS = {
@@ -66,6 +66,24 @@ def test_the_reverse_scan_is_the_gradient_of_the_unrolled_network(name):
         if name != "random attention":
             assert np.all(np.asarray(norms["key"]) == 0)
         assert np.all(np.asarray(norms["query"]) > 0)
+
+
+def test_gradients_beyond_single_precision_have_their_norms():
+    """Cotangents of 2^±90 in float32, whose squares have no number there; a power of two changes no digit."""
+    with jax.enable_x64(True):
+        net = cast(network(kp.Transformer(kp.espa(LENGTH, DEPTH, gamma=0.2)), WIDTH, gradients=True), F32)
+        layers = keys.layer_keys(keys.root_key(3), DEPTH)
+        x, loss = (jax.random.normal(jax.random.key(k), (LENGTH, WIDTH), F32) for k in (1, 2))
+        inputs = forward(net, x, layers, keep_inputs=True)[2].inputs
+        norms_of = jax.jit(lambda loss: gradient_norms(net, layers, inputs, loss))
+        plain, below = norms_of(loss)
+        for power in (-90, 90):
+            found, found_below = norms_of(loss * 2.0**power)
+            np.testing.assert_array_equal(found_below, below * np.float32(2.0**power))
+            for name, norm in plain.items():
+                np.testing.assert_array_equal(found[name], norm * 4.0**power)
+        assert all(np.all(norm == 0) for norm in norms_of(0 * loss)[0].values())
+        assert np.all(np.isnan(norms_of(loss * np.float32(np.inf))[0]["value"]))
 
 
 @pytest.mark.parametrize(("rows", "fan_in", "fan_out"), [(3, 40, 50), (60, 4, 5)])

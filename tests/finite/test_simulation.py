@@ -1,16 +1,22 @@
 """Sampled networks against exact results, predictions and themselves."""
 
+import jax
 import numpy as np
 import pytest
 
 import kernelprop as kp
 from kernelprop import storage
+from kernelprop.finite import checkpoint, keys
 from kernelprop.finite.checkpoint import Progress
-from kernelprop.finite.simulation import simulate
+from kernelprop.finite.draw import experiment, packed_draw
+from kernelprop.finite.inputs import FromKernel
+from kernelprop.finite.network import network
+from kernelprop.finite.simulation import as_numpy, simulate
+from kernelprop.kept_depths import kept_depths
 
 LENGTH = 8
 KERNEL = 0.7 * np.eye(LENGTH) + 0.3
-# Issue 4's network and its gradient norms at width 1.
+# A network whose gradient norms at width 1 are known.
 TABLE = kp.Transformer(
     kp.espa(LENGTH, gammas=[np.inf, 1, 10 ** (-1 / 3), 10 ** (-2 / 3), 0.1]),
     mlp=kp.MLP("gelu", expansion=1),
@@ -31,14 +37,15 @@ KERNEL4 = np.eye(4)
 
 @pytest.fixture(scope="module")
 def table():
-    return simulate(TABLE, KERNEL, width=256, draws=60, key=0, gradients=True, samples=True)
+    return simulate(TABLE, KERNEL, width=256, draws=120, key=0, gradients=True, samples=True)
 
 
 def test_orthogonal_attention_alone_is_exact_in_every_draw():
     """``Σ_L = Π Σ_0 Πᵀ`` to 1e-11, whatever the draw: the spread is rounding."""
     operator = kp.espa(LENGTH, 12)
     model = kp.Transformer(operator)
-    found = simulate(model, KERNEL, width=16, draws=4, key=1, weights="orthogonal", dtype="float64", keep="all")
+    exact = {"weights": "orthogonal", "dtype": "float64", "heads": 4}
+    found = simulate(model, KERNEL, width=16, draws=4, key=1, keep="all", **exact)
     kernel = KERNEL
     for depth, matrix in enumerate(operator.as_matrix(), 1):
         kernel = matrix @ kernel @ matrix.T
@@ -50,7 +57,7 @@ def test_orthogonal_attention_alone_is_exact_in_every_draw():
 
 def test_gradient_norms_agree_with_the_table(table):
     """Within 3 standard errors of 2 %; the query row, first order under a GELU, within 3 of 8 %."""
-    assert table.draws == 60
+    assert table.draws == 120
     for name, right in NORMS.items():
         estimate = getattr(table, name)
         ratio, stderr = estimate.mean / 256**2 / right, estimate.stderr / 256**2 / right
@@ -85,7 +92,7 @@ def test_the_kernel_agrees_with_the_prediction(table):
     predicted = kp.propagate(TABLE, KERNEL, keep="last").kernels[0]
     estimate = table.kernel(-1)
     z = (estimate.mean - predicted) / estimate.stderr
-    # 36 correlated entries, 60 draws: |z| beyond 4 has a probability under 1 %.
+    # 36 correlated entries, 120 draws: |z| beyond 4 has a probability under 1 %.
     assert np.abs(z).max() < 4
     # One layer's attention less is rejected.
     shorter = kp.espa(LENGTH, gammas=[np.inf, 1, 10 ** (-1 / 3), 10 ** (-2 / 3)])
@@ -96,7 +103,7 @@ def test_the_kernel_agrees_with_the_prediction(table):
 
 def test_quantiles_and_spread_are_those_of_the_draws(table):
     values = table.samples["value"]
-    assert values.shape == (60, 4)
+    assert values.shape == (120, 4)
     np.testing.assert_allclose(table.spread("value"), values.std(0, ddof=1), rtol=1e-6)
     np.testing.assert_allclose(table.value.mean, values.mean(0), rtol=1e-6)
     low, middle, high = table.quantiles("value")
@@ -188,6 +195,57 @@ def test_an_interrupt_before_two_draws_is_an_interrupt(monkeypatch):
     monkeypatch.setattr("kernelprop.finite.plan.MOST_DRAWS", 1)
     with pytest.raises(KeyboardInterrupt):
         simulate(SMALL, KERNEL4, width=8, draws=4, key=0, progress=stopped_after(1)[0])
+
+
+def test_an_interrupt_while_a_chunk_is_taken_in_loses_and_repeats_nothing(small_chunks, monkeypatch, tmp_path):
+    """Wherever the interrupt falls, moments and single draws are of the same chunks."""
+    options = {"width": 8, "draws": 10, "key": 5, "samples": True}
+    merge, merged = checkpoint.merge, []
+
+    def interrupted(one, other):
+        merged.append(merge(one, other))
+        if len(merged) == 2:
+            raise KeyboardInterrupt
+        return merged[-1]
+
+    monkeypatch.setattr(checkpoint, "merge", interrupted)
+    part = simulate(SMALL, KERNEL4, **options, checkpoint=tmp_path / "state.npz")
+    monkeypatch.setattr(checkpoint, "merge", merge)
+    assert part.draws == len(part.samples["mean_correlation"]) == 6
+    resumed = simulate(SMALL, KERNEL4, **options, checkpoint=tmp_path / "state.npz")
+    whole = simulate(SMALL, KERNEL4, **options)
+    np.testing.assert_array_equal(resumed.samples["rank_residual"], whole.samples["rank_residual"])
+    np.testing.assert_allclose(resumed.kernels.mean, whole.kernels.mean, rtol=1e-12)
+
+
+def test_processes_that_see_different_checkpoints_are_told(monkeypatch, tmp_path):
+    monkeypatch.setattr("kernelprop.finite.simulation.of_every_process", lambda done: [done, 3])
+    with pytest.raises(ValueError, match=r"holds 0 draws for process 0, and 3 for another; all must see one file"):
+        simulate(SMALL, KERNEL4, width=8, draws=4, key=5, checkpoint=tmp_path / "state.npz")
+
+
+def test_memory_grows_with_the_inputs_of_the_layers_and_not_with_their_weights():
+    """What the compiled draw needs, at 8 and at 64 layers: 56 layers more of ``T d`` numbers, not of ``12 d²``."""
+    length, width, bytes_of = 4, 64, {}
+    for depth in (8, 64):
+        model = kp.Transformer(kp.uniform(length), depth=depth, mlp=kp.MLP("relu", 4))
+        net = network(model, width, gradients=True)
+        fed = (FromKernel(KERNEL4), None, None)
+        kept = kept_depths("last", depth, length, 4)
+        run = experiment(net, fed, kept, gradients=True, keep_weights=False, dtype="float32")
+        with jax.enable_x64(True):
+            compiled = jax.jit(packed_draw).lower(as_numpy(run, np.dtype("float32")), keys.root_key(0)).compile()
+        bytes_of[depth] = compiled.memory_analysis().temp_size_in_bytes
+    growth = (bytes_of[64] - bytes_of[8]) / 56
+    weights = 4 * 12 * width**2
+    assert bytes_of[8] > weights / 12, "one weight at least is held"
+    assert growth < 0.1 * weights
+    assert growth < 6 * 4 * length * width + 4096
+
+
+def test_a_checkpoint_needs_its_folder(tmp_path):
+    with pytest.raises(ValueError, match=r"the folder .* does not exist"):
+        simulate(SMALL, KERNEL4, width=8, draws=4, key=5, checkpoint=tmp_path / "missing" / "state.npz")
 
 
 def test_a_foreign_file_is_no_checkpoint(table, tmp_path):
@@ -294,6 +352,17 @@ def test_undefined_numbers_are_flagged():
     found = simulate(model, np.eye(2), width=4, draws=4, key=0)
     assert found.undefined.tolist() == [False, True]
     assert np.isnan(found.mean_correlation.mean[1])
+
+
+def test_a_token_that_dies_in_some_draws_is_flagged():
+    """A ReLU of one hidden unit kills a token in every second draw: the mean correlation has no value then."""
+    model = kp.Transformer(kp.identity(2), mlp=kp.MLP("relu", expansion=0.5))
+    found = simulate(model, np.eye(2), width=2, draws=16, key=0)
+    assert np.all(found.diagonal.mean > 0)
+    assert np.isnan(found.mean_correlation.mean[1])
+    assert found.undefined.tolist() == [False, True]
+    alone = simulate(kp.Transformer(kp.identity(1)), np.eye(1), width=2, draws=4, key=0)
+    assert not alone.undefined.any()
 
 
 @pytest.mark.parametrize(
