@@ -10,20 +10,20 @@ from analysis.catalogue import NAMES
 from analysis.records import FOLDER
 from figures.frame import HERE, draw_record
 
-# Drawn from records of its own kind.
-TRAINING = "training_studies"
+# Drawn from records of their own kinds.
+OTHERS = ("training_studies", "cost_growth")
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Draw; 2 where a record is missing, after all others are drawn, with a line for each."""
     parser = argparse.ArgumentParser(prog="python -m figures", description=__doc__)
-    parser.add_argument("name", nargs="*", choices=[[], *NAMES, TRAINING], metavar="NAME", help="figures; all if none")
+    parser.add_argument("name", nargs="*", choices=[[], *NAMES, *OTHERS], metavar="NAME", help="figures; all if none")
     parser.add_argument("--out", type=Path, default=HERE, help="the folder of the figures")
     options = parser.parse_args(words)
     wrong = 0
-    for name in options.name or (*NAMES, TRAINING):
+    for name in options.name or (*NAMES, *OTHERS):
         try:
-            files = _training(options.out) if name == TRAINING else draw_record(name, FOLDER, options.out)
+            files = _other(name, options.out) if name in OTHERS else draw_record(name, FOLDER, options.out)
             print("\n".join(map(str, files)), flush=True)
         except ValueError as error:
             print(f"error: {name}: {error}", file=sys.stderr)
@@ -31,8 +31,8 @@ def main(words: Sequence[str] | None = None) -> int:
     return wrong
 
 
-def _training(folder: Path) -> list[Path]:
-    return import_module(f"figures.{TRAINING}").main(folder=folder)
+def _other(name: str, folder: Path) -> list[Path]:
+    return import_module(f"figures.{name}").main(folder=folder)
 
 
 if __name__ == "__main__":

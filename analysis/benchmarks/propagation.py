@@ -32,7 +32,8 @@ def layer_costs(length: int, depth: int, dtype: str, repeats: int) -> dict[str, 
     contenders: dict[str, Callable[[], Any]] = {"two products": two_products(matrix, depth, dtype)}
     for name, model in models.items():
         contenders[name] = partial(propagate, model, dtype)
-    depths = {name: model.depth for name, model in models.items()} | {"two products": depth}
+    contenders["one pass"] = one_pass(length, depth, dtype)
+    depths = {name: model.depth for name, model in models.items()} | {"two products": depth, "one pass": depth}
     milliseconds = {name: 1e3 * value / depths[name] for name, value in medians(contenders, repeats).items()}
     return {
         "length": length,
@@ -42,6 +43,8 @@ def layer_costs(length: int, depth: int, dtype: str, repeats: int) -> dict[str, 
         "dense / two products": milliseconds["dense"] / milliseconds["two products"],
         "dense / espa": milliseconds["dense"] / milliseconds["espa"],
         "two products / espa": milliseconds["two products"] / milliseconds["espa"],
+        # The fewest bytes that a layer can move: every entry read once and written once.
+        "espa, share of the bandwidth": milliseconds["one pass"] / milliseconds["espa"],
     }
 
 
@@ -65,6 +68,22 @@ def two_products(matrix: np.ndarray, depth: int, dtype: str) -> Callable[[], jax
     def run() -> jax.Array:
         with jax.enable_x64(True):
             return loop(a, s)
+
+    return run
+
+
+def one_pass(length: int, depth: int, dtype: str) -> Callable[[], jax.Array]:
+    """Read and write every entry of a kernel, ``depth`` times: what the memory allows."""
+    with jax.enable_x64(True):
+        kernel = jnp.ones((length, length), dtype)
+
+    @jax.jit
+    def loop(s: jax.Array) -> jax.Array:
+        return lax.fori_loop(0, depth, lambda _, x: lax.optimization_barrier(x + 1), s)
+
+    def run() -> jax.Array:
+        with jax.enable_x64(True):
+            return loop(kernel)
 
     return run
 
