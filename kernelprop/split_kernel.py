@@ -53,35 +53,30 @@ class SplitKernel(eqx.Module):
         ``sqrt(tr(CΣC) / tr Σ)``; ``participation_ratio``, ``(tr Σ)² / ‖Σ‖_F²``. What is undefined is NaN.
         """
         length = self.cross.shape[0]
-        diagonal = self.diagonal()
-        trace = jnp.sum(diagonal)
+        own, diagonal = jnp.diagonal(self.rest), self.diagonal()
         weight = 1 / jnp.sqrt(diagonal)
         sums = _product(self.rest, jnp.stack([_ones(diagonal), weight], axis=1))
-        row_sums, weighted = sums[:, 0], sums[:, 1]
+        trace, rows, total = _sum(diagonal), _sum(sums[:, 0]), _sum(weight)
         # C removes the common and the cross part whole, so only R's own mean is left to take off.
-        apart = jnp.sum(jnp.diagonal(self.rest)) - jnp.sum(row_sums) / length
+        apart = _sum(own) - rows / length
         squared_norm = (
             (length * self.common) ** 2
-            + 2 * length * jnp.sum(self.cross**2)
-            + _sum_of_squares(self.rest)
-            + 2 * (self.common * jnp.sum(row_sums) + 2 * jnp.vdot(self.cross, row_sums))
+            + 2 * length * jnp.vdot(self.cross, self.cross)
+            + _sum(_product(self.rest * self.rest, _ones(diagonal)))
+            + 2 * (self.common * rows + 2 * jnp.vdot(self.cross, sums[:, 0]))
         )
+        # From u = 1/√q and R u: uᵀΣu sums all correlations, the T ones of the diagonal included.
+        correlations = (
+            self.common * total**2 + 2 * total * jnp.vdot(weight, self.cross) + jnp.vdot(weight, sums[:, 1]) - length
+        )
+        pairs = length * (length - 1)
         return {
             "diagonal": diagonal,
-            "mean_correlation": self._mean_correlation(weight, weighted),
+            "mean_correlation": correlations / pairs if pairs else jnp.full_like(self.common, jnp.nan),
             # Rounding can push a vanishing share below zero: it lies under the floor, which results flag.
             "rank_residual": jnp.sqrt(jnp.maximum(apart, 0.0) / trace),
             "participation_ratio": trace**2 / squared_norm,
         }
-
-    def _mean_correlation(self, weight: Array, weighted: Array) -> Array:
-        """From ``u = 1/√q`` and ``R u``: ``uᵀΣu`` sums all correlations, the T ones of the diagonal included."""
-        length = weight.shape[0]
-        if length == 1:
-            return jnp.full_like(self.common, jnp.nan)
-        total = jnp.sum(weight)
-        summed = self.common * total**2 + 2 * total * jnp.vdot(weight, self.cross) + jnp.vdot(weight, weighted)
-        return (summed - length) / (length * (length - 1))
 
 
 def split(kernel: Float[Array, "T T"]) -> SplitKernel:
@@ -122,7 +117,14 @@ def congruence(
 
 def comparable(diagonal: Float[Array, "T"]) -> Bool[Array, ""]:
     """Whether the positions' norms are close enough together for a common part to be taken off."""
-    return jnp.min(diagonal) >= SMALLEST_RATIO * jnp.max(diagonal)
+    # Both in one reduction, half of which each would cost to compile.
+    least, most = lax.reduce(
+        (diagonal, diagonal),
+        (jnp.asarray(jnp.inf, diagonal.dtype), jnp.asarray(-jnp.inf, diagonal.dtype)),
+        lambda one, other: (jnp.minimum(one[0], other[0]), jnp.maximum(one[1], other[1])),
+        (0,),
+    )
+    return least >= SMALLEST_RATIO * most
 
 
 def common_part(
@@ -130,7 +132,7 @@ def common_part(
 ) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "T"]]:
     """``s``, ``v`` and the edge ``v + s/2`` that centring takes off rows and columns; zeros if not wanted."""
     means = jnp.where(wanted, _product(kernel, _ones(kernel[0])) / kernel.shape[-1], 0.0)
-    common = jnp.mean(means)
+    common = _sum(means) / len(means)
     cross = means - common
     return common, cross, cross + common / 2
 
@@ -153,9 +155,9 @@ def _made_once(*vectors: Float[Array, "heads T"]) -> list[Float[Array, "heads T"
     return jnp.split(made, np.cumsum([len(v) for v in vectors[:-1]]))
 
 
-def _sum_of_squares(matrix: Array) -> Array:
-    """``‖M‖_F²``."""
-    return jnp.sum(_product(matrix * matrix, _ones(matrix[0])))
+def _sum(vector: Float[Array, "T"]) -> Float[Array, ""]:
+    """The sum as a product: a reduction takes several times as long to compile."""
+    return _product(vector, _ones(vector))
 
 
 def _ones(like: Array) -> Array:

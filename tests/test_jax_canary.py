@@ -35,7 +35,8 @@ def test_importing_the_package_neither_loads_jax_nor_sets_its_flags():
         "kp.propagate(kp.Transformer(kp.uniform(2)), kp.kernels.identity(2))\n"
         "import jax\n"
         "assert not jax.config.jax_enable_x64\n"
-        "assert not {'matplotlib', 'typer', 'rich'} & set(sys.modules)"
+        # scipy takes as long to load as everything else here; it is for those who solve.
+        "assert not {'scipy', 'matplotlib', 'typer', 'rich'} & set(sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

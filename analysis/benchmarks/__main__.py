@@ -1,9 +1,14 @@
-"""``python -m analysis.benchmarks [--quick]``: run everything, print a table, write ``results/``."""
+"""``python -m analysis.benchmarks [--quick] [--check]``: run everything, print a table, write ``results/``.
+
+``--check`` writes nothing and fails where a ratio is more than 20 % worse than the stored one.
+"""
 
 import argparse
+import sys
+from collections.abc import Sequence
 from typing import Any
 
-from analysis.benchmarks import peak_memory, propagation
+from analysis.benchmarks import peak_memory, propagation, regression, starting
 from analysis.benchmarks.writing import RESULTS, environment, write_result
 
 # (length, depth): enough layers that the first and the last don't count.
@@ -25,7 +30,28 @@ def measure(quick: bool) -> dict[str, Any]:
     print(f"float32 against float64, E-SPA: largest difference {error['largest difference']:.2g}")
     peak = peak_memory.espa_peak(*((2048, 4) if quick else (8192, 8)), "float32")
     print(f"peak memory, E-SPA, T = {peak['length']}, float32: {peak['peak GiB']:.2f} GiB")
-    return {"layers": layers, "building": building, "single precision": error, "memory": peak}
+    started = starting.costs(repeats)
+    starting.show(started)
+    return {
+        "layers": layers,
+        "building": building,
+        "starting": started,
+        "single precision": error,
+        "memory": peak,
+    }
+
+
+def costs(result: dict[str, Any]) -> dict[str, float]:
+    """The ratios that a check compares; each counts what is paid."""
+    found = {"building, L = 1000 / L = 10": result["building"]["ratio"]}
+    if "starting" in result:
+        found["import kernelprop / import jax"] = result["starting"]["import ratio"]
+    for row in result["layers"]:
+        milliseconds = row["milliseconds a layer"]
+        for name in ("dense", "espa", "uspa", "uniform"):
+            ratio = milliseconds[name] / milliseconds["two products"]
+            found[f"{name} / two products, T = {row['length']}, {row['dtype']}"] = ratio
+    return found
 
 
 def show(row: dict[str, Any]) -> None:
@@ -38,14 +64,24 @@ def show(row: dict[str, Any]) -> None:
     )
 
 
-def main() -> None:
-    """Measure, and write the result whole."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and write the result whole or compare it with the stored one."""
     parser = argparse.ArgumentParser(prog="python -m analysis.benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, a minute or so")
-    quick = parser.parse_args().quick
-    result = {"environment": environment(), **measure(quick)}
-    print(f"written to {write_result(RESULTS / ('propagation-quick.json' if quick else 'propagation.json'), result)}")
+    parser.add_argument("--check", action="store_true", help="compare with the stored results instead of writing them")
+    chosen = parser.parse_args(arguments)
+    path = RESULTS / ("propagation-quick.json" if chosen.quick else "propagation.json")
+    try:
+        stored = costs(regression.read(path)) if chosen.check else None
+    except ValueError as reason:
+        print(reason, file=sys.stderr)
+        return 2
+    result = {"environment": environment(), **measure(chosen.quick)}
+    if stored is not None:
+        return regression.told(path, stored, costs(result))
+    print(f"written to {write_result(path, result)}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,8 +5,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float
+
+from kernelprop.activations.row_blocks import in_row_blocks
 
 
 class Activation(eqx.Module):
@@ -69,7 +70,6 @@ class ClosedForm(Activation):
 
 
 def _on_pairs(dual: Any, diagonal: Array, q: Array, c: Array) -> Array:
-    on_diagonal = jnp.eye(len(q), dtype=bool)
+    off = in_row_blocks(lambda one, row: dual(one, q[None, :], row), q, c)
     # The entries off the diagonal use roots of q, whose square is q only to rounding; the diagonal is exact.
-    off = dual(q[:, None], q[None, :], lax.select(on_diagonal, jnp.ones_like(c), c))
-    return lax.select(on_diagonal, jnp.broadcast_to(diagonal[:, None], off.shape), off)
+    return jnp.where(jnp.eye(len(q), dtype=bool), diagonal[:, None], off)

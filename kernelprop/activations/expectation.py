@@ -51,9 +51,10 @@ def _line_jvp(f, power, primals, tangents):
 def matrix_expectation(f: Integrand, g: Integrand, q: Float[Array, " T"], c: Float[Array, "T T"]) -> Array:
     """``E[f(u_i) g(v_j)]`` over ``(T, T)``, the diagonal at correlation 1; symmetric where ``f is g``."""
     size = len(q)
-    left = series(f, q)
-    right = left if f is g else series(g, q)
     on_diagonal = jnp.eye(size, dtype=bool)
+    reach = jnp.max(jnp.where(on_diagonal, 0, jnp.abs(c)))
+    left = series(f, q, reach)
+    right = left if f is g else series(g, q, reach)
     missed = missed_entries(c, left.remainder[-1][:, None], right.remainder[-1][None, :]) & ~on_diagonal
     largest = jnp.max(jnp.where(missed | on_diagonal, 0, jnp.abs(c)))
     strides = strides_needed(left, right, largest)
@@ -120,7 +121,7 @@ def indexed_expectation(
 
 
 def _pairs_at(f, g, q1: Array, q2: Array, i: Int[Array, " n"], j: Int[Array, " n"], c: Array) -> Array:
-    left, right = _both_series(f, g, q1, q2)
+    left, right = _both_series(f, g, q1, q2, jnp.max(jnp.abs(c)))
     missed = missed_entries(c, left.remainder[-1][i], right.remainder[-1][j])
     strides = strides_needed(left, right, jnp.max(jnp.where(missed, 0, jnp.abs(c))))
     safe = jnp.where(missed, jnp.zeros_like(c), c)
@@ -128,11 +129,11 @@ def _pairs_at(f, g, q1: Array, q2: Array, i: Int[Array, " n"], j: Int[Array, " n
     return _over_plane(f, g, missed, lambda k: (q1[i[k]], q2[j[k]], c[k]), value)
 
 
-def _both_series(f: Integrand, g: Integrand, q1: Array, q2: Array) -> tuple[Series, Series]:
+def _both_series(f: Integrand, g: Integrand, q1: Array, q2: Array, reach: Array) -> tuple[Series, Series]:
     """Expand both; one function over all variances at once, which compiles half as much."""
     if f is not g:
-        return series(f, q1), series(g, q2)
-    both = series(f, jnp.concatenate([q1, q2]))
+        return series(f, q1, reach), series(g, q2, reach)
+    both = series(f, jnp.concatenate([q1, q2]), reach)
     split = len(q1)
     return Series(*(part[..., :split] for part in both)), Series(*(part[..., split:] for part in both))
 

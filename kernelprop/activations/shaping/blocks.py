@@ -8,8 +8,6 @@ nonlinear layers in sequence are ``n`` blocks ``(0, 1)``.
 import math
 from collections.abc import Callable, Sequence
 
-from scipy.optimize import root_scalar
-
 Blocks = Sequence[tuple[float, float]]
 
 
@@ -108,6 +106,9 @@ def rectifier_map(slope: float, c: float) -> float:
 
 
 def _root(gap: Callable[[float], float], upper: float) -> float:
+    # Here, because most networks shape nothing and scipy takes as long to load as all of this package.
+    from scipy.optimize import root_scalar
+
     return float(root_scalar(gap, bracket=(0.0, upper), method="toms748", xtol=1e-15, rtol=1e-15).root)
 
 

@@ -36,8 +36,11 @@ def sign_changes(values: np.ndarray) -> np.ndarray:
 
 
 def newton(measure: Measure, equations: Equations, a: np.ndarray, b: np.ndarray, length: float, steps: int):
-    """Newton's method in ``(log a, b/length)`` from many starts at once, slopes by differences."""
-    point = np.stack([np.log(a), b / length])
+    """Newton's method in ``(log a, b/length)`` from many starts at once, slopes by differences.
+
+    Of points that the last step still moved by more than half a length nothing comes back: they are on no root's way.
+    """
+    point, change = np.stack([np.log(a), b / length]), np.zeros((2, len(a)))
     for _ in range(steps):
         step = 1e-6
         probes = point[:, None, :] + step * np.array([[[0], [1], [0]], [[0], [0], [1]]])
@@ -53,7 +56,8 @@ def newton(measure: Measure, equations: Equations, a: np.ndarray, b: np.ndarray,
         point = point + change / size
         if np.nanmax(np.abs(change), initial=0.0) < SETTLED:
             break
-    return np.exp(point[0]), point[1] * length
+    near = np.abs(change).max(axis=0) < 0.5
+    return np.exp(point[0, near]), point[1, near] * length
 
 
 def distinct(a: np.ndarray, b: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ two. The restriction matters for deep TAT: with GELU from some 30 layers on ther
 part of the function and meet ``C''(1) = tau/n`` by its bend some three standard deviations out.
 """
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def solve(phi: Activation, conditions: Conditions) -> Affine:
     """
     seen = integrand(phi.function, phi.kinks) if isinstance(phi, Numeric) else integrand(phi)
     length = _own_length(seen)
-    a, b, moments = survey(partial(coarse_moments, seen.function), length)
+    a, b, moments = _surveyed(seen, length)
     roots: list[Root] = []
     for sign in conditions.branches:
         starts = _starts(conditions, sign, a, b, moments)
@@ -43,6 +43,12 @@ def solve(phi: Activation, conditions: Conditions) -> Affine:
     if not roots:
         raise ValueError(_unreachable(phi, conditions, moments))
     return Affine(phi, *_documented(roots, length))
+
+
+@lru_cache(maxsize=16)
+def _surveyed(seen: Integrand, length: float) -> tuple[np.ndarray, np.ndarray, Moments]:
+    """The survey of a function, which is the same for every target."""
+    return survey(partial(coarse_moments, seen.function), length)
 
 
 def _documented(roots: list[Root], length: float) -> Root:
