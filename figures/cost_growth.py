@@ -12,7 +12,7 @@ import numpy as np
 
 from analysis.benchmarks.writing import RESULTS
 from figures.frame import HERE, keep
-from figures.marks import plain_ticks
+from figures.marks import few_ticks, plain_ticks
 from kernelprop.plotting.style import COLOURS, GREY, PAGE, in_house_style, new_figure
 
 if TYPE_CHECKING:
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 NAME = "cost_growth"
 RECORD = RESULTS / "growth.json"
+COLUMNS = 3
 
 
 @in_house_style
 def draw(growths: list[dict[str, Any]]) -> "Figure":
     """A panel a quantity: measurements, and the theory's power through the last of them."""
-    figure = new_figure(PAGE, 1.5 * -(-len(growths) // 4) + 0.7)
-    grid = figure.subplots(-(-len(growths) // 4), 4).ravel()
+    figure = new_figure(PAGE, 1.55 * -(-len(growths) // COLUMNS))
+    grid = figure.subplots(-(-len(growths) // COLUMNS), COLUMNS).ravel()
     for axes, growth in zip(grid, growths, strict=False):
         _panel(axes, growth)
     for axes in grid[len(growths) :]:
@@ -48,8 +49,11 @@ def _panel(axes: "Axes", growth: dict[str, Any]) -> None:
     axes.set_ylabel("s" if growth["unit"] == "seconds" else growth["unit"])
     low, high = axes.get_ylim()
     if high < 12 * low:
-        # A decade at least, so that there are ticks to read.
-        axes.set_ylim(low / np.sqrt(12 * low / high), high * np.sqrt(12 * low / high))
+        # A decade at least, so that slopes can be compared by eye.
+        stretch = np.sqrt(12 * low / high)
+        axes.set_ylim(low / stretch, high * stretch)
+    if high < 100 * low:
+        few_ticks(axes.yaxis)
 
 
 def main(record: Path = RECORD, folder: Path = HERE) -> list[Path]:

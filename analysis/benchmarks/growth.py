@@ -25,11 +25,6 @@ BACKWARD = """
 import kernelprop as kp
 kp.gradient_norms(kp.Transformer(kp.uniform({T}, causal=True), {L}), kp.kernels.identity({T}), checkpoint={way})
 """
-SIMULATED = """
-import kernelprop as kp
-model = kp.Transformer(kp.uniform(16), {L}, residual=kp.Residual((1.0, 0.1)))
-kp.simulate(model, kp.kernels.identity(16), width={d}, draws={n}, key=0, gradients=True)
-"""
 
 
 class Growth(NamedTuple):
@@ -90,9 +85,6 @@ def growths(quick: bool) -> list[Growth]:
             0.5,
             (32, 64, 128, 256)[few],
             program=lambda L: BACKWARD.format(T=512, L=L, way=True),
-        ),
-        Growth(
-            "memory, simulate", "L", 0, (32, 64, 128, 256)[few], program=lambda L: SIMULATED.format(L=L, d=512, n=2)
         ),
     ]
 

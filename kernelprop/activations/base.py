@@ -70,6 +70,8 @@ class ClosedForm(Activation):
 
 
 def _on_pairs(dual: Any, diagonal: Array, q: Array, c: Array) -> Array:
-    off = in_row_blocks(lambda one, row: dual(one, q[None, :], row), q, c)
+    own = jnp.eye(len(q), dtype=bool)
+    # Whatever stands on the diagonal of c, no gradient comes from there.
+    off = in_row_blocks(lambda one, row: dual(one, q[None, :], row), q, jnp.where(own, jnp.ones_like(c), c))
     # The entries off the diagonal use roots of q, whose square is q only to rounding; the diagonal is exact.
-    return jnp.where(jnp.eye(len(q), dtype=bool), diagonal[:, None], off)
+    return jnp.where(own, diagonal[:, None], off)

@@ -125,8 +125,9 @@ def _expand(function: Integrand, q: Float[Array, " P"], largest: Float[Array, ""
         sums = jnp.matmul(jnp.stack(found), ones, precision=lax.Precision.HIGHEST)
         coefficients = lax.dynamic_update_slice_in_dim(coefficients, sums, start, 0)
         left = jnp.max(_remainder(coefficients, square)[-1])
-        # The other function of a pair may have all of itself in what is left.
-        wanted = largest ** (start + STRIDE).astype(q.dtype) * left > enough(q.dtype)
+        # The other function of a pair may have all of itself in what is left; and an entry that is no number must not
+        # end the series for its neighbours.
+        wanted = ~(largest ** (start + STRIDE).astype(q.dtype) * left <= enough(q.dtype))
         return start + STRIDE, before, hermite, coefficients, wanted
 
     ones = lax.optimization_barrier(jnp.ones_like(x[0]))

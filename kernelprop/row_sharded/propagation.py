@@ -118,7 +118,9 @@ def _input(model: Transformer, kernel0: Any) -> tuple[Rows, tuple[str, ...]]:
             raise ValueError(f"kernel0: position {start + row}, {column}: {raw[row, column]} is not finite")
         part = door.real_array(raw, f"kernel0: rows {start}…{stop - 1}")
         square = part[:, start:stop]
-        if not np.allclose(square, square.T, rtol=1e-10 if part.dtype == np.float64 else 1e-5, atol=0):
+        root = np.sqrt(np.maximum(np.diagonal(square), 0))
+        rounding = door.kernel_rounding(part.dtype, model.length) * np.maximum(np.outer(root, root), np.abs(square))
+        if (np.abs(square - square.T) > rounding).any():
             raise ValueError(f"kernel0: rows {start}…{stop - 1} are not those of a symmetric matrix")
         return part if model.positions is None else part + model.positions[start:stop]
 
