@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelprop.cli.described import plain_letters, read_file
+from kernelprop.cli.described import plain_letters, read_file, read_network
 from kernelprop.cli.network import NetworkOptions, attention_file, network
 from kernelprop.cli.options import takes_options
 from kernelprop.cli.voice import Json, strict_json
@@ -49,8 +49,10 @@ def _read(file: Path | None, options: NetworkOptions, toml: bool) -> "tuple[Tran
     if file is not None:
         if options != NetworkOptions():
             raise ValueError(f"{file}: describes the whole network; leave the other options out")
+        if not toml:
+            return read_network(file), ""
         described = read_file(file)
-        return described.model, description_toml(described.model, described.kernel0) if toml else ""
+        return described.model, description_toml(described.model, described.kernel0)
     if options.attention is None:
         raise ValueError("describe: a file or --attention is wanted; see kernelprop describe --help")
     model = network(options, attention_file(options), options.length)

@@ -1,9 +1,12 @@
 """Files that describe a network, as the command takes them, and text for streams of few letters."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from kernelprop.architecture import Transformer
     from kernelprop.descriptions import Description
 
 LETTERS = {
@@ -13,7 +16,7 @@ LETTERS = {
 
 
 def read_file(file: Path) -> "Description":
-    """Read a TOML description, or the network and input kernel of a saved result.
+    """Read a TOML description, or the network and input kernel of a saved evolution.
 
     Raises:
         ValueError: naming the file, when it can't be read or holds neither.
@@ -22,15 +25,44 @@ def read_file(file: Path) -> "Description":
 
     if file.suffix != ".npz":
         return load_description(file)
+    model, found = _saved(file)
+    return Description(file.stem, model, _input_kernel(file, model, found))
+
+
+def read_network(file: Path) -> "Transformer":
+    """Read the network alone, of a TOML description or of any saved result that has one.
+
+    Raises:
+        ValueError: naming the file, when it can't be read or holds none.
+    """
+    from kernelprop.descriptions import load_description
+
+    return load_description(file).model if file.suffix != ".npz" else _saved(file)[0]
+
+
+def _saved(file: Path) -> "tuple[Transformer, Any]":
     from kernelprop.architecture import Transformer
     from kernelprop.results import load
 
-    model = getattr(load(file), "description", None)
+    found = load(file)
+    model = getattr(found, "description", None)
     if not isinstance(model, Transformer):
         raise ValueError(f"{file}: holds no network")
-    from kernelprop.kernels import identity
+    return model, found
 
-    return Description(file.stem, model, identity(model.length))
+
+def _input_kernel(file: Path, model: "Transformer", found: Any) -> "np.ndarray":
+    """The kernel that entered: the one at depth 0, less what positional embeddings add to it."""
+    import numpy as np
+
+    from kernelprop.results import Evolution
+
+    if not isinstance(found, Evolution) or 0 not in found.depth:
+        raise ValueError(f"{file}: holds no input kernel (none was kept at depth 0); give the description instead")
+    if found.kernels.ndim != 3:
+        raise ValueError(f"{file}: holds {found.kernels.shape[0]} input kernels; one is wanted, give a description")
+    kernel = np.asarray(found.kernels[int(np.flatnonzero(found.depth == 0)[0])], np.float64)
+    return kernel if model.positions is None else kernel - model.positions
 
 
 def plain_letters(text: str, encoding: str | None) -> str:

@@ -150,17 +150,15 @@ def _described(
     file: Path, network_options: NetworkOptions, kernel_options: KernelOptions, example: "Example | None"
 ) -> tuple["Transformer", "np.ndarray"]:
     """Read a description; an input kernel among the options takes the place of its own."""
-    from kernelprop.cli.described import read_file
+    from kernelprop.cli.described import read_file, read_network
 
     if network_options != NetworkOptions() or example is not None:
         raise ValueError(f"{file}: describes the whole network; leave --example and the network's options out")
-    described = read_file(file)
     if kernel_options == KernelOptions():
+        described = read_file(file)
         return described.model, described.kernel0
-    kernel = input_kernel.kernel_from_data(kernel_options)
-    return described.model, input_kernel.named_kernel(
-        kernel_options, described.model.length
-    ) if kernel is None else kernel
+    model, kernel = read_network(file), input_kernel.kernel_from_data(kernel_options)
+    return model, input_kernel.named_kernel(kernel_options, model.length) if kernel is None else kernel
 
 
 def _refuse_if_hopeless(length: int | None) -> None:

@@ -78,7 +78,7 @@ def train(
     kernelprop train network.toml --data book.txt --checkpoint run.npz
     kernelprop train network.toml --data copy --lag 8 --trainable bias,rescale
     """
-    from kernelprop.cli.described import read_file
+    from kernelprop.cli.described import read_network
     from kernelprop.training.recipe import Recipe, Watch
 
     check_folder(out)
@@ -97,7 +97,7 @@ def train(
     watch = Watch(points=points)
     silent = quiet or json
     with sign_of_life("reading", quiet=silent):
-        described = read_file(file)
+        model = read_network(file)
         source = training_data(
             DataOptions(
                 data=data, vocabulary=vocabulary, lag=lag, unit=unit, characters=characters, data_seed=data_seed
@@ -106,7 +106,7 @@ def train(
         from kernelprop.training.run import train as run
     with _bar(silent) as progress:
         found = run(
-            described.model,
+            model,
             source,
             width=width,
             heads=heads,
