@@ -17,9 +17,13 @@ OTHERS = ("training_studies", "cost_growth")
 def main(words: Sequence[str] | None = None) -> int:
     """Draw; 2 where a record is missing, after all others are drawn, with a line for each."""
     parser = argparse.ArgumentParser(prog="python -m figures", description=__doc__)
-    parser.add_argument("name", nargs="*", choices=[[], *NAMES, *OTHERS], metavar="NAME", help="figures; all if none")
+    parser.add_argument("name", nargs="*", metavar="NAME", help="figures; all if none")
     parser.add_argument("--out", type=Path, default=HERE, help="the folder of the figures")
     options = parser.parse_args(words)
+    for name in options.name:
+        if name not in (*NAMES, *OTHERS):
+            parser.error(f"{name!r}: invalid choice; there are {', '.join((*NAMES, *OTHERS))}")
+    options.out.mkdir(parents=True, exist_ok=True)
     wrong = 0
     for name in options.name or (*NAMES, *OTHERS):
         try:
