@@ -15,13 +15,19 @@ settings.load_profile("kernelprop")
 
 # Monte-Carlo and autodiff comparisons, minutes of compiling together: the default run must stay under five.
 SLOW = (
+    "activations/test_functions.py",
     "analysis/",
+    "cli/test_design.py",
     "cli/test_train.py",
+    "designs/test_design.py",
     "finite/",
     "layers/test_block_backward.py",
+    "layers/test_forward.py",
     "layers/test_random_attention.py",
     "layers/test_random_backward.py",
+    "layers/test_random_logits.py",
     "test_chains.py",
+    "test_network_shaping.py",
     "test_random_propagation.py",
     "test_tangents.py",
     "training/",
