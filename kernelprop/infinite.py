@@ -16,7 +16,7 @@ from kernelprop.attention.random_softmax import RandomSoftmax
 from kernelprop.attention.stack import AttentionStack
 from kernelprop.chains import mean_over_chains
 from kernelprop.kept_depths import KeptDepths, kept_depths
-from kernelprop.layers import block, norm, random_attention, random_logits
+from kernelprop.layers import block, random_attention, random_logits
 from kernelprop.precision import float_dtype, in_double
 from kernelprop.results import Evolution
 from kernelprop.split_kernel import SplitKernel, split
@@ -72,7 +72,7 @@ def propagate(
     flat = with_positions(model, kernel0).reshape(-1, *kernel0.shape[-2:]).astype(dtype, copy=False)
     numbers = _evolve(model, flat, kept, observables == "all", dtype)
     shaped = {name: value.reshape(*batch, *value.shape[1:]) for name, value in numbers.items()}
-    return _evolution(model, kept.depths, shaped, kernel0)
+    return evolution_of(model, kept.depths, shaped, _notes(model, kernel0))
 
 
 def checked_input(model: Transformer, kernel0: Any) -> np.ndarray:
@@ -128,22 +128,36 @@ def _scan(
     """
     layered = model.layered()
 
-    def layer(number: Array, state: SplitKernel) -> SplitKernel:
-        here = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, number - 1, keepdims=False), layered)
-        state = block.forward(model.block(here), state, None if key is None else jax.random.fold_in(key, number))
-        if model.norm is None or not model.norm.final:
-            return state
-        return lax.cond(number == model.depth, partial(norm.forward, model.norm), lambda same: same, state)
-
     def step(carry: tuple[SplitKernel, Array], at: tuple[Array, Array, Array]) -> tuple:
         state, buffer = carry
         number, slot, written = at
-        state = lax.cond(number > 0, partial(layer, number), lambda same: same, state)
+        state = to_depth(model, layered, number, state, key)
         return (state, _keep(buffer, state, slot, written)), _numbers(state, spectral, key is not None)
 
     buffer = jnp.zeros((0 if last_only else count, *kernel0.shape), kernel0.dtype)
     (state, buffer), numbers = lax.scan(step, (split(kernel0), buffer), (jnp.arange(model.depth + 1), *slots))
     return numbers | {"kernels": state.join()[None] if last_only else buffer}
+
+
+def to_depth(
+    model: Transformer,
+    layered: block.Block,
+    number: Array,
+    state: SplitKernel,
+    key: Array | None = None,
+    maps: block.Maps = block.WHOLE,
+) -> SplitKernel:
+    """The kernel of the depth before as the one of depth ``number``: through that layer, or at depth 0 itself."""
+
+    def layer(state: SplitKernel) -> SplitKernel:
+        here = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, number - 1, keepdims=False), layered)
+        own = None if key is None else jax.random.fold_in(key, number)
+        state = block.forward(model.block(here), state, own, maps)
+        if model.norm is None or not model.norm.final:
+            return state
+        return lax.cond(number == model.depth, partial(maps.norm, model.norm), lambda same: same, state)
+
+    return lax.cond(number > 0, layer, lambda same: same, state)
 
 
 @partial(jax.jit, static_argnums=(3, 4, 5))
@@ -192,8 +206,8 @@ def _numbers(state: SplitKernel, spectral: bool, drawn: bool) -> dict[str, Array
     }
 
 
-def _evolution(
-    model: Transformer, depths: np.ndarray, numbers: dict[str, np.ndarray], kernel0: np.ndarray
+def evolution_of(
+    model: Transformer, depths: np.ndarray, numbers: dict[str, np.ndarray], notes: tuple[str, ...]
 ) -> Evolution:
     """Put the arrays, their flags and what a reader should know together."""
     residual = numbers["rank_residual"]
@@ -207,7 +221,7 @@ def _evolution(
         below_floor=(residual <= _floor(model, residual.dtype)) | lost,
         attention_entropy=_entropy(model) if "eigenvalues" in numbers else None,
         description=model,
-        notes=_notes(model, kernel0),
+        notes=notes,
     )
 
 

@@ -52,23 +52,43 @@ class SplitKernel(eqx.Module):
         ``diagonal``; ``mean_correlation``, the mean of ``c_ij`` over ``i ≠ j``; ``rank_residual``,
         ``sqrt(tr(CΣC) / tr Σ)``; ``participation_ratio``, ``(tr Σ)² / ‖Σ‖_F²``. What is undefined is NaN.
         """
-        length = self.cross.shape[0]
         own, diagonal = jnp.diagonal(self.rest), self.diagonal()
         weight = 1 / jnp.sqrt(diagonal)
         sums = _product(self.rest, jnp.stack([_ones(diagonal), weight], axis=1))
-        trace, rows, total = _sum(diagonal), _sum(sums[:, 0]), _sum(weight)
+        return self.moments_of_sums(
+            diagonal,
+            weight,
+            own=_sum(own),
+            rows=_sum(sums[:, 0]),
+            crossed=jnp.vdot(self.cross, sums[:, 0]),
+            weighted=jnp.vdot(weight, sums[:, 1]),
+            squares=_sum(_product(self.rest * self.rest, _ones(diagonal))),
+        )
+
+    def moments_of_sums(
+        self,
+        diagonal: Float[Array, "T"],
+        weight: Float[Array, "T"],
+        *,
+        own: Float[Array, ""],
+        rows: Float[Array, ""],
+        crossed: Float[Array, ""],
+        weighted: Float[Array, ""],
+        squares: Float[Array, ""],
+    ) -> dict[str, Float[Array, "*positions"]]:
+        """`moments` from sums over ``R``: ``tr R``, ``1ᵀR1``, ``vᵀR1``, ``uᵀRu`` with ``u = 1/√q``, and ``‖R‖²``."""
+        length = self.cross.shape[0]
+        trace, total = _sum(diagonal), _sum(weight)
         # C removes the common and the cross part whole, so only R's own mean is left to take off.
-        apart = _sum(own) - rows / length
+        apart = own - rows / length
         squared_norm = (
             (length * self.common) ** 2
             + 2 * length * jnp.vdot(self.cross, self.cross)
-            + _sum(_product(self.rest * self.rest, _ones(diagonal)))
-            + 2 * (self.common * rows + 2 * jnp.vdot(self.cross, sums[:, 0]))
+            + squares
+            + 2 * (self.common * rows + 2 * crossed)
         )
-        # From u = 1/√q and R u: uᵀΣu sums all correlations, the T ones of the diagonal included.
-        correlations = (
-            self.common * total**2 + 2 * total * jnp.vdot(weight, self.cross) + jnp.vdot(weight, sums[:, 1]) - length
-        )
+        # uᵀΣu sums all correlations, the T ones of the diagonal included.
+        correlations = self.common * total**2 + 2 * total * jnp.vdot(weight, self.cross) + weighted - length
         pairs = length * (length - 1)
         return {
             "diagonal": diagonal,
@@ -104,15 +124,23 @@ def congruence(
     diagonal = jnp.diagonal(rest) + jnp.mean((s * row_sums + 2 * moved) * row_sums, axis=0)
     wanted = comparable(diagonal)
     inner_common, inner_cross, edge = common_part(rest, wanted)
+    common, cross, row_sums, moved = carried(s, row_sums, moved, wanted)
+    common, cross = inner_common + common, inner_cross + cross
+    edge, row_sums, moved, both = _made_once(edge[None], row_sums, moved, s * row_sums + moved)
+    outer = _mean_outer(row_sums, both) + _mean_outer(moved, row_sums)
+    return SplitKernel(common, cross, rest - edge.T - edge + outer)
+
+
+def carried(
+    common: Float[Array, ""], row_sums: Float[Array, "heads T"], moved: Float[Array, "heads T"], wanted: Bool[Array, ""]
+) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "heads T"], Float[Array, "heads T"]]:
+    """What of ``s rrᵀ + rwᵀ + wrᵀ`` is common and cross part, and what is left of ``r`` and ``w`` for the rest."""
     # Means over positions, one a head; zero where no common part is taken off.
     r = jnp.where(wanted, jnp.mean(row_sums, axis=1, keepdims=True), 0.0)
     w = jnp.where(wanted, jnp.mean(moved, axis=1, keepdims=True), 0.0)
     row_sums, moved = row_sums - r, moved - w
-    common = inner_common + jnp.mean(s * r**2 + 2 * r * w)
-    cross = inner_cross + jnp.mean((s * r + w) * row_sums + r * moved, axis=0)
-    edge, row_sums, moved, both = _made_once(edge[None], row_sums, moved, s * row_sums + moved)
-    outer = _mean_outer(row_sums, both) + _mean_outer(moved, row_sums)
-    return SplitKernel(common, cross, rest - edge.T - edge + outer)
+    cross = jnp.mean((common * r + w) * row_sums + r * moved, axis=0)
+    return jnp.mean(common * r**2 + 2 * r * w), cross, row_sums, moved
 
 
 def comparable(diagonal: Float[Array, "T"]) -> Bool[Array, ""]:
@@ -131,7 +159,14 @@ def common_part(
     kernel: Float[Array, "T T"], wanted: Bool[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "T"]]:
     """``s``, ``v`` and the edge ``v + s/2`` that centring takes off rows and columns; zeros if not wanted."""
-    means = jnp.where(wanted, _product(kernel, _ones(kernel[0])) / kernel.shape[-1], 0.0)
+    return part_of_means(_product(kernel, _ones(kernel[0])) / kernel.shape[-1], wanted)
+
+
+def part_of_means(
+    means: Float[Array, "T"], wanted: Bool[Array, ""]
+) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "T"]]:
+    """`common_part` from the means of the rows."""
+    means = jnp.where(wanted, means, 0.0)
     common = _sum(means) / len(means)
     cross = means - common
     return common, cross, cross + common / 2

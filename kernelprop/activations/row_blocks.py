@@ -12,7 +12,7 @@ ENTRIES = 1 << 16
 EntryMap = Callable[[Float[Array, "rows 1"], Float[Array, "rows T"]], Array]
 
 
-def in_row_blocks(function: EntryMap, q: Float[Array, " T"], c: Float[Array, "T T"]) -> Float[Array, "T T"]:
+def in_row_blocks(function: EntryMap, q: Float[Array, " R"], c: Float[Array, "R T"]) -> Float[Array, "R T"]:
     """``function(q_i, c_ij)`` for every row ``i``; on a processor in a loop over blocks of rows.
 
     As one expression over the whole matrix XLA would make it part of whatever reads its entries, once for every
@@ -32,7 +32,7 @@ def in_row_blocks(function: EntryMap, q: Float[Array, " T"], c: Float[Array, "T 
 def _blocks(function: EntryMap, q: Array, c: Array) -> Array:
     length = len(q)
     # At least two blocks: a loop of one step is none to XLA.
-    rows = max(1, min(-(-length // 2), ENTRIES // length))
+    rows = max(1, min(-(-length // 2), ENTRIES // c.shape[1]))
 
     def block(k: Array, filled: Array) -> Array:
         # The last block overlaps the one before where the rows don't divide evenly.

@@ -1,5 +1,6 @@
 """One block of a transformer: its sublayers in sequence."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -28,6 +29,20 @@ class Block(eqx.Module):
     parallel: bool = eqx.field(static=True)
 
 
+class Maps(NamedTuple):
+    """How the sublayers act on a kernel: whole, or on the rows of it that a device holds.
+
+    ``norm(norm, kernel)``, ``attention(operator, kernel, key)`` and ``mlp(mlp, kernel)``.
+    """
+
+    norm: Callable[..., Any]
+    attention: Callable[..., Any]
+    mlp: Callable[..., Any]
+
+
+WHOLE = Maps(norm.forward, attention.forward, mlp.forward)
+
+
 class Passage(NamedTuple):
     """What the way back needs of the way through one block; the rest it computes again.
 
@@ -41,32 +56,34 @@ class Passage(NamedTuple):
     mlp_sum: Float[Array, "T"] | None
 
 
-def forward(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
+def forward(block: Block, kernel: SplitKernel, key: Array | None = None, maps: Maps = WHOLE) -> SplitKernel:
     """Take the kernel through one block; ``key`` draws random attention."""
-    return passage(block, kernel, key)[0]
+    return passage(block, kernel, key, maps)[0]
 
 
-def passage(block: Block, kernel: SplitKernel, key: Array | None = None) -> tuple[SplitKernel, Passage]:
+def passage(
+    block: Block, kernel: SplitKernel, key: Array | None = None, maps: Maps = WHOLE
+) -> tuple[SplitKernel, Passage]:
     """Take the kernel through one block, and keep what the way back needs."""
     if block.parallel:
-        total = parallel_sum(block, kernel, key)
-        return after(block.norm, total), Passage(kernel, None, _seen(block.norm, total), None)
-    attended = attention_sum(block, kernel, key)
-    middle, seen = after(block.norm, attended), _seen(block.norm, attended)
+        total = parallel_sum(block, kernel, key, maps)
+        return after(block.norm, total, maps), Passage(kernel, None, _seen(block.norm, total), None)
+    attended = attention_sum(block, kernel, key, maps)
+    middle, seen = after(block.norm, attended, maps), _seen(block.norm, attended)
     if block.mlp is None:
         return middle, Passage(kernel, None, seen, None)
-    total = mlp_sum(block, middle)
-    return after(block.norm, total), Passage(kernel, middle, seen, _seen(block.norm, total))
+    total = mlp_sum(block, middle, maps)
+    return after(block.norm, total, maps), Passage(kernel, middle, seen, _seen(block.norm, total))
 
 
-def before(how: Norm | None, kernel: SplitKernel) -> SplitKernel:
+def before(how: Norm | None, kernel: SplitKernel, maps: Maps = WHOLE) -> SplitKernel:
     """What enters a branch."""
-    return norm.forward(how, kernel) if how is not None and is_at(how, "pre") else kernel
+    return maps.norm(how, kernel) if is_at(how, "pre") else kernel
 
 
-def after(how: Norm | None, kernel: SplitKernel) -> SplitKernel:
+def after(how: Norm | None, kernel: SplitKernel, maps: Maps = WHOLE) -> SplitKernel:
     """What a residual sum is handed on as."""
-    return norm.forward(how, kernel) if how is not None and is_at(how, "post") else kernel
+    return maps.norm(how, kernel) if is_at(how, "post") else kernel
 
 
 def is_at(how: Norm | None, place: str) -> bool:
@@ -74,34 +91,34 @@ def is_at(how: Norm | None, place: str) -> bool:
     return how is not None and how.place == place
 
 
-def attention_sum(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
+def attention_sum(block: Block, kernel: SplitKernel, key: Array | None = None, maps: Maps = WHOLE) -> SplitKernel:
     """``αX + β Attn(N(X))``, in front of a norm behind it."""
-    branch = attention_branch(block, before(block.norm, kernel), key)
+    branch = attention_branch(block, before(block.norm, kernel, maps), key, maps)
     return residual.forward(None if block.residual is None else block.residual.attention, kernel, branch)
 
 
-def mlp_sum(block: Block, kernel: SplitKernel) -> SplitKernel:
+def mlp_sum(block: Block, kernel: SplitKernel, maps: Maps = WHOLE) -> SplitKernel:
     """``αZ + β MLP(N(Z))``, in front of a norm behind it."""
-    branch = mlp.forward(block.mlp, before(block.norm, kernel))
+    branch = maps.mlp(block.mlp, before(block.norm, kernel, maps))
     return residual.forward(None if block.residual is None else block.residual.mlp, kernel, branch)
 
 
-def parallel_sum(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
+def parallel_sum(block: Block, kernel: SplitKernel, key: Array | None = None, maps: Maps = WHOLE) -> SplitKernel:
     """``α₁X + β₁ Attn(N(X)) + β₂ MLP(N(X))``, in front of a norm behind it."""
-    inside = before(block.norm, kernel)
-    total = attention_branch(block, inside, key)
+    inside = before(block.norm, kernel, maps)
+    total = attention_branch(block, inside, key, maps)
     if block.residual is not None:
         total = residual.forward(block.residual.attention, kernel, total)
     if block.mlp is not None:
-        branch = mlp.forward(block.mlp, inside)
+        branch = maps.mlp(block.mlp, inside)
         beta = None if block.residual is None else block.residual.mlp[1]
         total = total.plus(branch if beta is None else branch.scaled(beta**2))
     return total
 
 
-def attention_branch(block: Block, kernel: SplitKernel, key: Array | None = None) -> SplitKernel:
+def attention_branch(block: Block, kernel: SplitKernel, key: Array | None = None, maps: Maps = WHOLE) -> SplitKernel:
     """``σ_V² σ_O² mean_h A_h Σ A_hᵀ`` of what enters the branch."""
-    branch = attention.forward(with_gains(block.attention, block.gains), kernel, key)
+    branch = maps.attention(with_gains(block.attention, block.gains), kernel, key)
     return branch if block.gains is None else branch.scaled((block.gains.value * block.gains.output) ** 2)
 
 

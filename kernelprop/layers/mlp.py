@@ -113,6 +113,11 @@ def preactivation(
     """The variances and correlations in front of the activation; 0 beside a zero position, where it is not used."""
     matrix = gain**2 * kernel.join() + bias
     q: Array = jnp.diag(matrix)
-    scale = jnp.where(q > 0, lax.rsqrt(jnp.where(q > 0, q, jnp.ones_like(q))), 0.0)
+    scale = inverse_root(q)
     # Rounding can leave |c| above 1 by a few ulp.
     return q, jnp.clip(matrix * scale[:, None] * scale[None, :], -1.0, 1.0)
+
+
+def inverse_root(q: Float[Array, "*positions"]) -> Float[Array, "*positions"]:
+    """``1/√q``; 0 for a position that is zero."""
+    return jnp.where(q > 0, lax.rsqrt(jnp.where(q > 0, q, jnp.ones_like(q))), 0.0)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,18 +13,18 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
-from kernelprop import door, observables
+from kernelprop import door
 from kernelprop.architecture import Transformer
 from kernelprop.attention.dense import Dense
 from kernelprop.attention.layer import AttentionLayer
 from kernelprop.attention.stack import AttentionStack
-from kernelprop.infinite import checked_input, with_positions
-from kernelprop.layers.block import Block
+from kernelprop.infinite import checked_input, evolution_of, to_depth, with_positions
 from kernelprop.precision import float_dtype
 from kernelprop.results import Evolution
 from kernelprop.row_sharded.collectives import AXIS
-from kernelprop.row_sharded.row_kernel import RowKernel, split_rows
-from kernelprop.row_sharded.sublayers import block_rows, norm_rows
+from kernelprop.row_sharded.row_kernel import split_rows
+from kernelprop.row_sharded.sublayers import ROWS
+from kernelprop.split_kernel import SplitKernel
 
 Rows = Callable[[int, int], Any]
 
@@ -74,17 +75,8 @@ def propagate_sharded(
         numbers, last = _run(model, rows, mesh, keep == "last", dtype)
         numbers = {name: np.asarray(value) for name, value in numbers.items()}
         kernels = np.zeros((0, model.length, model.length), dtype) if last is None else np.asarray(last)[None]
-    residual, diagonal = numbers["rank_residual"], numbers["diagonal"]
-    floor = 16 * float(np.finfo(dtype).eps) if model.mlp is None else observables.rank_residual_floor(residual.dtype)
-    return Evolution(
-        depth=np.arange(model.depth, model.depth + len(kernels)),
-        kernels=kernels,
-        **numbers,
-        undefined=np.asarray(~((diagonal > 0) & np.isfinite(diagonal)).all(-1)),
-        below_floor=residual <= floor,
-        description=model,
-        notes=notes,
-    )
+    depths = np.arange(model.depth, model.depth + len(kernels))
+    return evolution_of(model, depths, numbers | {"kernels": kernels}, notes)
 
 
 def mesh_over(length: int, devices: Sequence[Any] | None = None) -> Mesh:
@@ -137,85 +129,65 @@ def _run(
         return np.asarray(rows(start, stop), dtype)
 
     kernel0 = jax.make_array_from_callback((model.length, model.length), by_rows, part)
-    parts = arrays(model, dtype)
-    placed = jax.tree.map(lambda leaf, spec: jax.device_put(leaf, NamedSharding(mesh, spec)), parts, specs(parts))
-    numbers, last = scan_on(mesh, *placed, kernel0, depth=model.depth, wanted=wanted)
+    own = _cast(model, dtype)
+    placed = jax.tree.map(lambda leaf, spec: jax.device_put(leaf, NamedSharding(mesh, spec)), own, _specs(own))
+    numbers, last = _scan_on(mesh, placed, kernel0, wanted)
     return numbers, last if wanted else None
 
 
 def compiled(model: Transformer, mesh: Mesh, dtype: Any = "float64") -> Any:
     """The program that `propagate_sharded` runs, compiled without data: what it needs and sends can be read off it."""
     dtype = float_dtype(dtype)
+
+    def shape(leaf: Any, spec: PartitionSpec) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype, sharding=NamedSharding(mesh, spec))
+
     with jax.enable_x64(True):
-        parts = arrays(model, dtype)
-        kernel = jax.ShapeDtypeStruct(
-            (model.length,) * 2, dtype, sharding=NamedSharding(mesh, PartitionSpec(AXIS, None))
-        )
-        shapes = jax.tree.map(
-            lambda leaf, spec: jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype, sharding=NamedSharding(mesh, spec)),
-            parts,
-            specs(parts),
-        )
-        return scan_on.lower(mesh, *shapes, kernel, depth=model.depth, wanted=False).compile()
+        own = _cast(model, dtype)
+        kernel0 = shape(np.broadcast_to(dtype.type(0), (model.length,) * 2), PartitionSpec(AXIS, None))
+        return _scan_on.lower(mesh, jax.tree.map(shape, own, _specs(own)), kernel0, wanted=False).compile()
 
 
-@partial(jax.jit, static_argnames=("mesh", "depth", "wanted"))
-def scan_on(
-    mesh: Mesh, shared: Any, layered: Block, kernel0: Array, *, depth: int, wanted: bool
-) -> tuple[dict[str, Array], Array]:
-    """The whole run over the devices of a mesh, compiled once for all networks of a structure."""
-    by_rows = PartitionSpec(AXIS, None)
-    return jax.shard_map(
-        partial(scan_rows, depth=depth, wanted=wanted),
-        mesh=mesh,
-        in_specs=(*specs((shared, layered)), by_rows),
-        out_specs=(PartitionSpec(), by_rows),
-        check_vma=False,
-    )(shared, layered, kernel0)
+def _cast(model: Transformer, dtype: np.dtype) -> Transformer:
+    """The network's numbers in the dtype computed in, still on the host; what positions add is in the input."""
 
-
-def arrays(model: Transformer, dtype: np.dtype) -> tuple[Any, Block]:
-    """The attention that all layers share, None where each has its own, and all blocks with a leading layer axis."""
-
-    def cast(leaf: Any) -> Any:
+    def cast(leaf: Any) -> np.ndarray:
         floating = np.issubdtype(np.asarray(leaf).dtype, np.floating)
         return np.asarray(leaf, dtype if floating else None)
 
-    shared = None if isinstance(model.attention, AttentionStack) else jax.tree.map(cast, model.attention)
-    return shared, jax.tree.map(cast, model.layered())
+    return jax.tree.map(cast, replace(model, positions=None))
 
 
-def specs(parts: tuple[Any, Block]) -> tuple[Any, Any]:
-    """How `arrays` lie on the devices: given matrices by rows, all else whole on each."""
-    shared, layered = parts
-    return _spec(shared), replace(jax.tree.map(_whole, layered), attention=_spec(layered.attention))
+def _specs(model: Transformer) -> Any:
+    """How a network lies on the devices: given matrices by rows, all else whole on each."""
+    specs = jax.tree.map(lambda leaf: PartitionSpec(), model)
+    layer = _layer(model)
+    if not isinstance(layer, Dense):
+        return specs
+    by_rows = PartitionSpec(*(None,) * (np.ndim(layer.entries) - 2), AXIS, None)
+    return eqx.tree_at(lambda one: _layer(one).entries, specs, by_rows)
 
 
-def _spec(attention: Any) -> Any:
-    if not isinstance(attention, Dense):
-        return jax.tree.map(_whole, attention)
-    return replace(attention, entries=PartitionSpec(*(None,) * (np.ndim(attention.entries) - 2), AXIS, None))
+@partial(jax.jit, static_argnames=("mesh", "wanted"))
+def _scan_on(mesh: Mesh, model: Transformer, kernel0: Array, wanted: bool) -> tuple[dict[str, Array], Array]:
+    """The whole run over the devices of a mesh, compiled once for all networks of a structure."""
+    by_rows = PartitionSpec(AXIS, None)
+    return jax.shard_map(
+        partial(_scan, wanted=wanted),
+        mesh=mesh,
+        in_specs=(_specs(model), by_rows),
+        out_specs=(PartitionSpec(), by_rows),
+        check_vma=False,
+    )(model, kernel0)
 
 
-def _whole(leaf: Any) -> PartitionSpec:
-    return PartitionSpec()
+def _scan(model: Transformer, rows: Array, *, wanted: bool) -> tuple[dict[str, Array], Array]:
+    """One run through the depth on this device's rows."""
+    layered = model.layered()
 
-
-def scan_rows(shared: Any, layered: Block, rows: Array, *, depth: int, wanted: bool) -> tuple[dict[str, Array], Array]:
-    """One run through the depth on this device's rows; depth 0 is a step whose layer is left out."""
-
-    def layer(number: Array, state: RowKernel) -> RowKernel:
-        here = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, number - 1, keepdims=False), layered)
-        here = here if shared is None else replace(here, attention=shared)
-        state = block_rows(here, state)
-        how = here.norm
-        if how is None or not how.final:
-            return state
-        return lax.cond(number == depth, partial(norm_rows, how), lambda same: same, state)
-
-    def step(state: RowKernel, number: Array) -> tuple[RowKernel, dict[str, Array]]:
-        state = lax.cond(number > 0, partial(layer, number), lambda same: same, state)
+    def step(state: SplitKernel, number: Array) -> tuple[SplitKernel, dict[str, Array]]:
+        state = to_depth(model, layered, number, state, maps=ROWS)
         return state, state.moments()
 
-    state, numbers = lax.scan(step, split_rows(rows), jnp.arange(depth + 1))
+    state, numbers = lax.scan(step, split_rows(rows), jnp.arange(model.depth + 1))
     return numbers, state.join() if wanted else jnp.zeros((0, rows.shape[1]), rows.dtype)

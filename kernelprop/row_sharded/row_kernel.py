@@ -4,23 +4,16 @@ The algebra of `kernelprop.split_kernel`, with the same parts: ``Σ = s 11ᵀ + 
 ``v``; of ``R`` each holds its own rows. Everything here runs inside a `jax.shard_map` over the axis ``"rows"``.
 """
 
-from typing import Self
-
-import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from kernelprop.row_sharded.collectives import gathered, own, own_diagonal, summed
-from kernelprop.split_kernel import comparable
+from kernelprop.split_kernel import SplitKernel, carried, comparable, part_of_means
 
 
-class RowKernel(eqx.Module):
-    """The common part ``s``, the cross part ``v (T,)``, and this device's rows of the rest ``R``."""
-
-    common: Float[Array, ""]
-    cross: Float[Array, "T"]
-    rest: Float[Array, "rows T"]
+class RowKernel(SplitKernel):
+    """A split kernel of whose rest ``R`` this device holds its rows, ``(rows, T)``."""
 
     def join(self) -> Float[Array, "rows T"]:
         """This device's rows of the kernel matrix itself."""
@@ -31,47 +24,21 @@ class RowKernel(eqx.Module):
         """``q_i = Σ_ii`` of all positions."""
         return self.common + 2 * self.cross + gathered(own_diagonal(self.rest))
 
-    def scaled(self, factor: Float[Array, ""]) -> Self:
-        """``factor · Σ``."""
-        return type(self)(factor * self.common, factor * self.cross, factor * self.rest)
-
-    def shifted(self, variance: Float[Array, ""]) -> Self:
-        """``Σ + b 11ᵀ``: a bias of variance ``b`` that all positions share."""
-        return type(self)(self.common + variance, self.cross, self.rest)
-
-    def plus(self, other: "RowKernel") -> Self:
-        """The sum of two kernels, of independent zero-mean summands."""
-        return type(self)(self.common + other.common, self.cross + other.cross, self.rest + other.rest)
-
     def moments(self) -> dict[str, Float[Array, "*positions"]]:
-        """The observables of `SplitKernel.moments`, each device summing over its rows."""
-        rows, length = self.rest.shape
+        """The observables that need no eigenvalues, each device summing over its rows."""
+        count = len(self.rest)
         diagonal = self.diagonal()
         weight = 1 / jnp.sqrt(diagonal)
         sums = _product(self.rest, jnp.stack([jnp.ones_like(diagonal), weight], axis=1))
-        total_of_rows = summed(jnp.sum(sums[:, 0]))
-        apart = summed(jnp.sum(own_diagonal(self.rest))) - total_of_rows / length
-        crossed = summed(jnp.vdot(own(self.cross, rows), sums[:, 0]))
-        squared_norm = (
-            (length * self.common) ** 2
-            + 2 * length * jnp.vdot(self.cross, self.cross)
-            + summed(jnp.sum(self.rest * self.rest))
-            + 2 * (self.common * total_of_rows + 2 * crossed)
+        return self.moments_of_sums(
+            diagonal,
+            weight,
+            own=summed(jnp.sum(own_diagonal(self.rest))),
+            rows=summed(jnp.sum(sums[:, 0])),
+            crossed=summed(jnp.vdot(own(self.cross, count), sums[:, 0])),
+            weighted=summed(jnp.vdot(own(weight, count), sums[:, 1])),
+            squares=summed(jnp.sum(self.rest * self.rest)),
         )
-        total = jnp.sum(weight)
-        correlations = (
-            self.common * total**2
-            + 2 * total * jnp.vdot(weight, self.cross)
-            + summed(jnp.vdot(own(weight, rows), sums[:, 1]))
-            - length
-        )
-        pairs, trace = length * (length - 1), jnp.sum(diagonal)
-        return {
-            "diagonal": diagonal,
-            "mean_correlation": correlations / pairs if pairs else jnp.full_like(self.common, jnp.nan),
-            "rank_residual": jnp.sqrt(jnp.maximum(apart, 0.0) / trace),
-            "participation_ratio": trace**2 / squared_norm,
-        }
 
 
 def split_rows(kernel: Float[Array, "rows T"]) -> RowKernel:
@@ -86,32 +53,21 @@ def row_congruence(
     row_sums: Float[Array, "heads T"],
     moved: Float[Array, "heads T"],
 ) -> RowKernel:
-    """``mean_h A_h Σ A_hᵀ`` from the rows of ``mean_h A_h R A_hᵀ``, ``r = A_h 1`` and ``w = A_h v``.
-
-    As `kernelprop.split_kernel.congruence`, row by row.
-    """
-    s = kernel.common
+    """`kernelprop.split_kernel.congruence`, from this device's rows of ``mean_h A_h R A_hᵀ``."""
+    s, count = kernel.common, len(rest)
     diagonal = gathered(own_diagonal(rest)) + jnp.mean((s * row_sums + 2 * moved) * row_sums, axis=0)
     wanted = comparable(diagonal)
     inner_common, inner_cross, edge = _common_part(rest, wanted)
-    r = jnp.where(wanted, jnp.mean(row_sums, axis=1, keepdims=True), 0.0)
-    w = jnp.where(wanted, jnp.mean(moved, axis=1, keepdims=True), 0.0)
-    row_sums, moved = row_sums - r, moved - w
-    common = inner_common + jnp.mean(s * r**2 + 2 * r * w)
-    cross = inner_cross + jnp.mean((s * r + w) * row_sums + r * moved, axis=0)
-    count = len(rest)
+    common, cross, row_sums, moved = carried(s, row_sums, moved, wanted)
     outer = _mean_outer(own(row_sums, count), s * row_sums + moved) + _mean_outer(own(moved, count), row_sums)
-    return RowKernel(common, cross, rest - own(edge, count)[:, None] - edge[None, :] + outer)
+    rest = rest - own(edge, count)[:, None] - edge[None, :] + outer
+    return RowKernel(inner_common + common, inner_cross + cross, rest)
 
 
 def _common_part(
     rows: Float[Array, "rows T"], wanted: Bool[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "T"]]:
-    means = gathered(_product(rows, jnp.ones_like(rows[0]))) / rows.shape[-1]
-    means = jnp.where(wanted, means, 0.0)
-    common = jnp.mean(means)
-    cross = means - common
-    return common, cross, cross + common / 2
+    return part_of_means(gathered(_product(rows, jnp.ones_like(rows[0]))) / rows.shape[-1], wanted)
 
 
 def _mean_outer(left: Float[Array, "heads rows"], right: Float[Array, "heads T"]) -> Float[Array, "rows T"]:

@@ -3,43 +3,21 @@
 from functools import singledispatch
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
 from kernelprop.activations import Activation
+from kernelprop.activations.row_blocks import in_row_blocks
 from kernelprop.attention.dense import Dense
 from kernelprop.attention.identity import Identity
 from kernelprop.attention.layer import AttentionLayer, mean_over_heads, over_heads
-from kernelprop.layers.block import Block, is_at
+from kernelprop.layers.block import Maps
 from kernelprop.layers.gated_mlp import GatedMLP
-from kernelprop.layers.mlp import MLP
+from kernelprop.layers.mlp import MLP, inverse_root
 from kernelprop.layers.norm import Norm, inverse_scale
-from kernelprop.layers.residual import Weights
 from kernelprop.row_sharded.collectives import gathered, on_own_diagonal, own, ring_product, transposed
 from kernelprop.row_sharded.row_kernel import RowKernel, row_congruence, split_rows
-
-# Entries of a block of rows that an activation's map works on at a time.
-ENTRIES = 1 << 22
-
-
-def block_rows(block: Block, kernel: RowKernel) -> RowKernel:
-    """Take a kernel's rows through one block; the order of its sublayers is that of `kernelprop.layers.block`."""
-    how, weights = block.norm, block.residual
-    if block.parallel:
-        inside = _normed(how, kernel, "pre")
-        total = _residual(weights and weights.attention, kernel, _attention_branch(block, inside))
-        if block.mlp is not None:
-            branch = mlp_rows(block.mlp, inside)
-            total = total.plus(branch if weights is None else branch.scaled(weights.mlp[1] ** 2))
-        return _normed(how, total, "post")
-    branch = _attention_branch(block, _normed(how, kernel, "pre"))
-    middle = _normed(how, _residual(weights and weights.attention, kernel, branch), "post")
-    if block.mlp is None:
-        return middle
-    branch = mlp_rows(block.mlp, _normed(how, middle, "pre"))
-    return _normed(how, _residual(weights and weights.mlp, middle, branch), "post")
 
 
 def norm_rows(norm: Norm, kernel: RowKernel) -> RowKernel:
@@ -50,13 +28,13 @@ def norm_rows(norm: Norm, kernel: RowKernel) -> RowKernel:
 
 
 @singledispatch
-def attention_rows(layer: Any, kernel: RowKernel) -> RowKernel:
-    """``mean_h A_h Σ A_hᵀ``. One kind of attention, one registration."""
+def attention_rows(layer: Any, kernel: RowKernel, key: Array | None = None) -> RowKernel:
+    """``mean_h A_h Σ A_hᵀ``; no draws, so that ``key`` is None. One kind of attention, one registration."""
     raise ValueError(f"attention: {type(layer).__name__} can't be followed by rows; use given or structured attention")
 
 
 @attention_rows.register
-def structured(layer: AttentionLayer, kernel: RowKernel) -> RowKernel:
+def structured(layer: AttentionLayer, kernel: RowKernel, key: Array | None = None) -> RowKernel:
     """``A`` acts along the rows, which need no other device, then along those of the transpose."""
 
     def one_head(one: AttentionLayer, rows: Array) -> Array:
@@ -66,7 +44,7 @@ def structured(layer: AttentionLayer, kernel: RowKernel) -> RowKernel:
 
 
 @attention_rows.register
-def given(layer: Dense, kernel: RowKernel) -> RowKernel:
+def given(layer: Dense, kernel: RowKernel, key: Array | None = None) -> RowKernel:
     """``A``'s own rows go round twice: ``R Aᵀ``, and ``A`` by what came out, transposed."""
 
     def vectors(one: Dense, both: Array) -> Array:
@@ -81,7 +59,7 @@ def given(layer: Dense, kernel: RowKernel) -> RowKernel:
 
 
 @attention_rows.register
-def untouched(layer: Identity, kernel: RowKernel) -> RowKernel:
+def untouched(layer: Identity, kernel: RowKernel, key: Array | None = None) -> RowKernel:
     """``A = I``."""
     return kernel
 
@@ -95,7 +73,8 @@ def mlp_rows(mlp: Any, kernel: RowKernel) -> RowKernel:
 @mlp_rows.register
 def plain(mlp: MLP, kernel: RowKernel) -> RowKernel:
     """``Σ_ij ← σ₂² E[φ(u)φ(v)] + b₂``."""
-    through = _dual_rows(mlp.activation, mlp.gain_in**2 * kernel.join() + mlp.bias_in, _variances(mlp, kernel))
+    q = mlp.gain_in**2 * kernel.diagonal() + mlp.bias_in
+    through = _dual_rows(mlp.activation, mlp.gain_in**2 * kernel.join() + mlp.bias_in, q)
     return split_rows(mlp.gain_out**2 * through).shifted(mlp.bias_out)
 
 
@@ -107,43 +86,15 @@ def gated(mlp: GatedMLP, kernel: RowKernel) -> RowKernel:
     return split_rows(mlp.gain_out**2 * through * (mlp.gain_gate**2 * rows))
 
 
-def _variances(mlp: MLP, kernel: RowKernel) -> Float[Array, "T"]:
-    return mlp.gain_in**2 * kernel.diagonal() + mlp.bias_in
-
-
 def _dual_rows(activation: Activation, matrix: Float[Array, "rows T"], q: Float[Array, "T"]) -> Float[Array, "rows T"]:
-    """``K(q_i, q_j, c_ij)`` of these rows, some at a time, the diagonal exact."""
-    count, length = matrix.shape
-    scale = jnp.where(q > 0, lax.rsqrt(jnp.where(q > 0, q, jnp.ones_like(q))), 0.0)
-    mine, at_once = own(q, count), max(1, min(count, ENTRIES // length))
+    """``K(q_i, q_j, c_ij)`` of these rows, the diagonal exact."""
+    mine, scale = own(q, len(matrix)), inverse_root(q)
 
-    def some(start: Array, filled: Array) -> Array:
-        # The last rows overlap those before where their number does not divide evenly.
-        first = jnp.minimum(start * at_once, count - at_once)
-        here, rows = (lax.dynamic_slice_in_dim(x, first, at_once) for x in (mine, matrix))
-        own_scale = lax.dynamic_slice_in_dim(own(scale, count), first, at_once)
-        c = jnp.clip(rows * own_scale[:, None] * scale[None, :], -1.0, 1.0)
-        across, down = jnp.broadcast_to(here[:, None], c.shape), jnp.broadcast_to(q[None, :], c.shape)
-        return lax.dynamic_update_slice_in_dim(filled, activation.dual(across, down, c), first, 0)
+    def entries(one: Array, rows: Array) -> Array:
+        c = jnp.clip(rows * inverse_root(one) * scale[None, :], -1.0, 1.0)
+        return activation.dual(jnp.broadcast_to(one, c.shape), jnp.broadcast_to(q[None, :], c.shape), c)
 
-    off = jax.lax.fori_loop(0, -(-count // at_once), some, jnp.zeros_like(matrix))
-    return on_own_diagonal(off, activation.second_moment(mine))
-
-
-def _normed(how: Norm | None, kernel: RowKernel, place: str) -> RowKernel:
-    return norm_rows(how, kernel) if how is not None and is_at(how, place) else kernel
-
-
-def _residual(weights: Weights | None, skip: RowKernel, branch: RowKernel) -> RowKernel:
-    if weights is None:
-        return branch
-    alpha, beta = weights
-    return skip.scaled(alpha**2).plus(branch.scaled(beta**2))
-
-
-def _attention_branch(block: Block, kernel: RowKernel) -> RowKernel:
-    branch = attention_rows(block.attention, kernel)
-    return branch if block.gains is None else branch.scaled((block.gains.value * block.gains.output) ** 2)
+    return on_own_diagonal(in_row_blocks(entries, mine, matrix), activation.second_moment(mine))
 
 
 def _vectors(kernel: RowKernel) -> Float[Array, "2 T"]:
@@ -157,3 +108,6 @@ def _act(one: AttentionLayer, both: Array) -> Array:
 def _acted(acted: Array, rest: Array, kernel: RowKernel) -> RowKernel:
     acted = acted.reshape(-1, 2, acted.shape[-1])
     return row_congruence(kernel, rest, acted[:, 0], acted[:, 1])
+
+
+ROWS = Maps(norm_rows, attention_rows, mlp_rows)
