@@ -69,7 +69,7 @@ def propagate(
     # Chains keep a running mean, its square and the chain at hand.
     copies = 1 if random_attention.drawn(model.attention) is None else 3
     kept = kept_depths(keep, model.depth, model.length, copies * int(np.prod(batch)) * dtype.itemsize)
-    flat = with_positions(model, kernel0).reshape(-1, *kernel0.shape[-2:]).astype(dtype, copy=False)
+    flat = with_positions(model, kernel0).reshape(-1, *kernel0.shape[-2:])
     numbers = _evolve(model, flat, kept, observables == "all", dtype)
     shaped = {name: value.reshape(*batch, *value.shape[1:]) for name, value in numbers.items()}
     return evolution_of(model, kept.depths, shaped, _notes(model, kernel0))
@@ -100,11 +100,11 @@ def _evolve(
     slots = (jnp.asarray(kept.slots), jnp.asarray(kept.written))
     settings = (slots, len(kept.depths), kept.last_only, spectral)
     if random_attention.drawn(model.attention) is not None:
-        return _scan_chains(model, jnp.asarray(kernels), *settings)
+        return _scan_chains(model, _cast(kernels, dtype), *settings)
     if len(kernels) == 1:  # A batch axis of one would cost matrix products their fast path.
-        out = _scan(model, jnp.asarray(kernels[0]), *settings)
+        out = _scan(model, _cast(kernels[0], dtype), *settings)
         return jax.tree.map(lambda leaf: leaf[None], jax.tree.map(np.asarray, out))
-    return jax.vmap(lambda k: _scan(model, k, *settings))(jnp.asarray(kernels))
+    return jax.vmap(lambda k: _scan(model, k, *settings))(_cast(kernels, dtype))
 
 
 def _cast(leaf: Any, dtype: np.dtype) -> Array:

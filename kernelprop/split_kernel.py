@@ -27,8 +27,8 @@ class SplitKernel(eqx.Module):
 
     def join(self) -> Float[Array, "T T"]:
         """The kernel matrix itself."""
-        edge = self.cross + self.common / 2
-        return self.rest + (edge[:, None] + edge[None, :])
+        (edge,) = _made_once((self.cross + self.common / 2)[None])
+        return self.rest + (edge.T + edge)
 
     def diagonal(self) -> Float[Array, "T"]:
         """``q_i = Σ_ii``."""
@@ -185,9 +185,10 @@ def _product(matrix: Array, vector: Array) -> Array:
 
 def _made_once(*vectors: Float[Array, "heads T"]) -> list[Float[Array, "heads T"]]:
     """The same vectors, behind a product that XLA can't fuse: else it makes them anew at every entry of a matrix."""
-    rows = jnp.concatenate(vectors)
+    # A product of one column it takes for a multiple, and fuses.
+    rows = jnp.concatenate([*vectors, vectors[0]])
     made = _product(rows.T, jnp.eye(len(rows), dtype=rows.dtype)).T
-    return jnp.split(made, np.cumsum([len(v) for v in vectors[:-1]]))
+    return jnp.split(made, np.cumsum([len(v) for v in vectors]))[:-1]
 
 
 def _sum(vector: Float[Array, "T"]) -> Float[Array, ""]:

@@ -31,13 +31,26 @@ def in_row_blocks(function: EntryMap, q: Float[Array, " R"], c: Float[Array, "R 
 
 def _blocks(function: EntryMap, q: Array, c: Array) -> Array:
     length = len(q)
-    # At least two blocks: a loop of one step is none to XLA.
-    rows = max(1, min(-(-length // 2), ENTRIES // c.shape[1]))
+    rows = _rows(length, c.shape[1])
+    count = -(-length // rows)
+    more = count * rows - length
+    q, c = jnp.pad(q, (0, more), mode="edge"), jnp.pad(c, ((0, more), (0, 0)))
 
-    def block(k: Array, filled: Array) -> Array:
-        # The last block overlaps the one before where the rows don't divide evenly.
-        start = jnp.minimum(k * rows, length - rows)
-        here = function(lax.dynamic_slice_in_dim(q, start, rows)[:, None], lax.dynamic_slice_in_dim(c, start, rows))
-        return lax.dynamic_update_slice_in_dim(filled, here, start, 0)
+    def block(k: Array, entries: Array) -> Array:
+        # Written where it was read: the map takes no second matrix.
+        start = k * rows
+        here = function(
+            lax.dynamic_slice_in_dim(q, start, rows)[:, None], lax.dynamic_slice_in_dim(entries, start, rows)
+        )
+        return lax.dynamic_update_slice_in_dim(entries, function(mine[:, None], here), start, 0)
 
-    return lax.fori_loop(0, -(-length // rows), block, jnp.zeros_like(c))
+    return lax.fori_loop(0, count, block, c)[:length]
+
+
+def _rows(length: int, columns: int) -> int:
+    """The rows of a block: a divisor of their number if there is one of about the wanted size.
+
+    At least two blocks: a loop of one step is none to XLA.
+    """
+    most = max(1, min(-(-length // 2), ENTRIES // columns))
+    return next((rows for rows in range(most, most // 2, -1) if length % rows == 0), most)

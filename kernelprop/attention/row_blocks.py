@@ -1,7 +1,7 @@
-"""``A S`` of a semiseparable ``A``, all blocks of rows at once."""
+"""``A S`` of a semiseparable ``A``, all blocks of rows at once or those of a panel of rows."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from kernelprop.attention.decayed_prefix import (
     powers,
     strictly_triangular,
 )
+from kernelprop.attention.row_panels import panel_rows
 
 
 class RowBlocks(NamedTuple):
@@ -29,6 +30,19 @@ class RowBlocks(NamedTuple):
     handed: Float[Array, "blocks rank size"]
     log_decay: Float[Array, "rank"]
 
+    def panel(self, first: Array, rows: int) -> Self:
+        """The blocks of the rows from ``first`` on."""
+        size = self.inside.shape[1]
+
+        def here(x: Array) -> Array:
+            return lax.dynamic_slice_in_dim(x, first // size, -(-rows // size))
+
+        return type(self)(here(self.inside), here(self.received), here(self.handed), self.log_decay)
+
+    def nothing(self, x: Float[Array, "rows d"]) -> Float[Array, "rank d"]:
+        """What comes from outside of all blocks."""
+        return jnp.zeros((len(self.log_decay), x.shape[1]), x.dtype)
+
 
 def row_blocks(
     diagonal: Float[Array, "T"],
@@ -36,10 +50,10 @@ def row_blocks(
     right: Float[Array, "rank T"],
     log_decay: Float[Array, "rank"],
 ) -> RowBlocks:
-    """Cut a semiseparable matrix into blocks of `block_length` rows, zeros after the last row."""
+    """Cut a semiseparable matrix into blocks of `block_length` rows, zeros after the last row; panels are whole."""
     length = left.shape[-1]
-    size = block_length(length)
-    count = -(-length // size)
+    size, panel = block_length(length), panel_rows(length)
+    count = -(-length // panel) * -(-panel // size)
 
     def cut(x: Array) -> Array:
         return jnp.pad(x, ((0, 0), (0, count * size - length))).reshape(-1, count, size)
@@ -54,19 +68,38 @@ def row_blocks(
     return RowBlocks(inside, received, handed, size * log_decay)
 
 
-def act_on_rows(blocks: RowBlocks, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
-    """``A X``."""
+def act_on_rows(
+    blocks: RowBlocks, x: Float[Array, "rows d"], before: Float[Array, "rank d"]
+) -> tuple[Float[Array, "rows d"], Float[Array, "rank d"]]:
+    """``A X``, given what the rows before have handed on; and what is handed on behind."""
     rows = _cut(blocks, x)
     sums = _product(blocks.handed, rows)
-    return _whole(blocks.inside, blocks.received, rows, _over_ranks(decayed_prefix_of_rows, blocks, sums), len(x))
+    carried, behind = _over_ranks(_prefix, blocks, sums, before)
+    return _whole(blocks.inside, blocks.received, rows, carried, len(x)), behind
 
 
-def act_on_rows_transposed(blocks: RowBlocks, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+def act_on_rows_transposed(
+    blocks: RowBlocks, x: Float[Array, "rows d"], behind: Float[Array, "rank d"]
+) -> tuple[Float[Array, "rows d"], Float[Array, "rank d"]]:
     """``Aᵀ X``: what a block received it hands on, towards the first."""
     rows = _cut(blocks, x)
     sums = _product(_transposed(blocks.received), rows)
-    carried = _over_ranks(decayed_suffix_of_rows, blocks, sums)
-    return _whole(_transposed(blocks.inside), _transposed(blocks.handed), rows, carried, len(x))
+    carried, before = _over_ranks(_suffix, blocks, sums, behind)
+    return _whole(_transposed(blocks.inside), _transposed(blocks.handed), rows, carried, len(x)), before
+
+
+def _prefix(sums: Float[Array, "blocks d"], log_decay: Array, before: Float[Array, "d"]) -> tuple[Array, Array]:
+    """Decayed sums over the blocks before each, and over all of them."""
+    power = powers(log_decay, len(sums) + 1)
+    carried = decayed_prefix_of_rows(sums, log_decay) + power[:-1, None] * before[None]
+    return carried, _vector_product(power[-2::-1], sums) + power[-1] * before
+
+
+def _suffix(sums: Float[Array, "blocks d"], log_decay: Array, behind: Float[Array, "d"]) -> tuple[Array, Array]:
+    """Decayed sums over the blocks behind each, and over all of them."""
+    power = powers(log_decay, len(sums) + 1)
+    carried = decayed_suffix_of_rows(sums, log_decay) + power[-2::-1, None] * behind[None]
+    return carried, _vector_product(power[:-1], sums) + power[-1] * behind
 
 
 def _cut(blocks: RowBlocks, x: Array) -> Float[Array, "blocks size d"]:
@@ -75,16 +108,17 @@ def _cut(blocks: RowBlocks, x: Array) -> Float[Array, "blocks size d"]:
 
 
 def _over_ranks(
-    function: Callable[[Array, Array], Array], blocks: RowBlocks, sums: Float[Array, "blocks rank d"]
-) -> Float[Array, "blocks rank d"]:
-    return jax.vmap(function, in_axes=(1, 0), out_axes=1)(sums, blocks.log_decay)
+    function: Callable[[Array, Array, Array], tuple[Array, Array]],
+    blocks: RowBlocks,
+    sums: Float[Array, "blocks rank d"],
+    outside: Float[Array, "rank d"],
+) -> tuple[Float[Array, "blocks rank d"], Float[Array, "rank d"]]:
+    return jax.vmap(function, in_axes=(1, 0, 0), out_axes=(1, 0))(sums, blocks.log_decay, outside)
 
 
 def _whole(inside: Array, received: Array, rows: Array, carried: Array, length: int) -> Array:
-    # Rank by rank elementwise, so that adding what was carried is one pass with no product of its own.
-    total = _product(inside, rows)
-    for rank in range(carried.shape[1]):
-        total += received[:, :, rank, None] * carried[:, rank, None, :]
+    # One product for both: a sum behind it would be added up anew by every reader of these rows.
+    total = _product(jnp.concatenate([inside, received], axis=2), jnp.concatenate([rows, carried], axis=1))
     return total.reshape(-1, rows.shape[-1])[:length]
 
 
@@ -94,3 +128,7 @@ def _transposed(x: Array) -> Array:
 
 def _product(left: Array, right: Array) -> Array:
     return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
+
+
+def _vector_product(vector: Array, rows: Array) -> Array:
+    return _product(vector[None], rows)[0]

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from kernelprop.attention.decayed_prefix import decayed_prefix, decayed_suffix
 from kernelprop.attention.layer import AttentionLayer
 from kernelprop.attention.row_blocks import RowBlocks, act_on_rows, act_on_rows_transposed, row_blocks
+from kernelprop.attention.row_panels import through_panels
 from kernelprop.attention.softmax_form import log_entries
 
 
@@ -66,12 +67,24 @@ class Semiseparable(AttentionLayer):
         return reduce(add, above, diagonal * x)
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-        """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows."""
-        return self.act(act_on_rows(self._blocks(kernel.dtype), kernel))
+        """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows, panel by panel."""
+        blocks = self._blocks(kernel.dtype)
+
+        def panel(first: Array, rows: Array, before: Array) -> tuple[Array, Array]:
+            acted, behind = act_on_rows(blocks.panel(first, len(rows)), rows, before)
+            return self.act(acted), behind
+
+        return through_panels(panel, kernel, blocks.nothing(kernel))
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-        """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows."""
-        return self.act_transposed(act_on_rows_transposed(self._blocks(kernel.dtype), kernel))
+        """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows, the last panel first."""
+        blocks = self._blocks(kernel.dtype)
+
+        def panel(first: Array, rows: Array, behind: Array) -> tuple[Array, Array]:
+            acted, before = act_on_rows_transposed(blocks.panel(first, len(rows)), rows, behind)
+            return self.act_transposed(acted), before
+
+        return through_panels(panel, kernel, blocks.nothing(kernel), backwards=True)
 
     def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> Self:
         """``αI + βA``, of the same structure."""

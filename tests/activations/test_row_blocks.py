@@ -12,8 +12,8 @@ def entry(q: jax.Array, c: jax.Array) -> jax.Array:
     return q * c**3
 
 
-# One block, whole blocks, a last block that overlaps, blocks of a single row.
-@pytest.mark.parametrize(("length", "entries"), [(1, 64), (4, 8), (7, 21), (5, 2)])
+# One block, whole blocks, a last block that is filled up, blocks of a single row.
+@pytest.mark.parametrize(("length", "entries"), [(1, 64), (4, 8), (7, 21), (5, 2), (11, 44)])
 def test_every_row_is_mapped_once_and_so_is_its_change(monkeypatch, length, entries):
     monkeypatch.setattr(row_blocks, "ENTRIES", entries)
     rng = np.random.default_rng(length)

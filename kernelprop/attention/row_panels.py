@@ -1,0 +1,41 @@
+"""Rows of a kernel, a panel at a time and in place, with a state that goes from one panel to the next."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+# Measured: shorter kernels stay in the cache whole, and larger panels don't.
+WHOLE = 1024
+PANEL = 128
+
+PanelMap = Callable[[Array, Float[Array, "rows d"], Array], tuple[Float[Array, "rows d"], Array]]
+
+
+def panel_rows(length: int) -> int:
+    """The rows of a panel; all of them in a kernel that is short."""
+    return length if length <= WHOLE else PANEL
+
+
+def through_panels(
+    function: PanelMap, x: Float[Array, "T d"], state: Array, backwards: bool = False
+) -> Float[Array, "T d"]:
+    """``rows, state = function(first row, rows, state)`` for one panel after the other, the last one first on request.
+
+    Panels after the last row are filled with zeros. What a panel becomes is written where it was read, so that the
+    whole takes the memory of one kernel and every entry goes through the cache once.
+    """
+    length, rows = len(x), panel_rows(len(x))
+    if rows == length:
+        return function(jnp.zeros((), int), x, state)[0]
+    count = -(-length // rows)
+
+    def panel(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        whole, state = carry
+        first = rows * (count - 1 - number if backwards else number)
+        here, state = function(first, lax.dynamic_slice_in_dim(whole, first, rows), state)
+        return lax.dynamic_update_slice_in_dim(whole, here, first, 0), state
+
+    padded = jnp.pad(x, ((0, count * rows - length), (0, 0)))
+    return lax.fori_loop(0, count, panel, (padded, state))[0][:length]
