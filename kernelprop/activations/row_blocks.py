@@ -39,9 +39,7 @@ def _blocks(function: EntryMap, q: Array, c: Array) -> Array:
     def block(k: Array, entries: Array) -> Array:
         # Written where it was read: the map takes no second matrix.
         start = k * rows
-        here = function(
-            lax.dynamic_slice_in_dim(q, start, rows)[:, None], lax.dynamic_slice_in_dim(entries, start, rows)
-        )
+        mine, here = (lax.dynamic_slice_in_dim(x, start, rows) for x in (q, entries))
         return lax.dynamic_update_slice_in_dim(entries, function(mine[:, None], here), start, 0)
 
     return lax.fori_loop(0, count, block, c)[:length]
