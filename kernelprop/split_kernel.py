@@ -27,12 +27,12 @@ class SplitKernel(eqx.Module):
 
     def join(self) -> Float[Array, "T T"]:
         """The kernel matrix itself."""
-        (edge,) = _made_once((self.cross + self.common / 2)[None])
+        (edge,) = made_once((self.cross + self.common / 2)[None])
         return self.rest + (edge.T + edge)
 
     def diagonal(self) -> Float[Array, "T"]:
         """``q_i = Σ_ii``."""
-        return self.common + 2 * self.cross + jnp.diagonal(self.rest)
+        return self.common + 2 * self.cross + diagonal_of(self.rest)
 
     def scaled(self, factor: Float[Array, ""]) -> Self:
         """``factor · Σ``."""
@@ -52,16 +52,16 @@ class SplitKernel(eqx.Module):
         ``diagonal``; ``mean_correlation``, the mean of ``c_ij`` over ``i ≠ j``; ``rank_residual``,
         ``sqrt(tr(CΣC) / tr Σ)``; ``participation_ratio``, ``(tr Σ)² / ‖Σ‖_F²``. What is undefined is NaN.
         """
-        own, diagonal = jnp.diagonal(self.rest), self.diagonal()
+        own, diagonal = diagonal_of(self.rest), self.diagonal()
         weight = 1 / jnp.sqrt(diagonal)
-        sums = _product(self.rest, jnp.stack([_ones(diagonal), weight], axis=1))
+        sums = _product(self.rest, _ones(diagonal))
         return self.moments_of_sums(
             diagonal,
             weight,
             own=_sum(own),
-            rows=_sum(sums[:, 0]),
-            crossed=jnp.vdot(self.cross, sums[:, 0]),
-            weighted=jnp.vdot(weight, sums[:, 1]),
+            rows=_sum(sums),
+            crossed=jnp.vdot(self.cross, sums),
+            weighted=jnp.vdot(weight, _product(self.rest, weight)),
             squares=_sum(_product(self.rest * self.rest, _ones(diagonal))),
         )
 
@@ -105,7 +105,7 @@ def split(kernel: Float[Array, "T T"]) -> SplitKernel:
     The rest comes from differences of rows and columns, never from ``tr Σ − 1ᵀΣ1/T``, so that what it loses is
     the rounding of the entries alone.
     """
-    common, cross, edge = common_part(kernel, comparable(jnp.diagonal(kernel)))
+    common, cross, edge = common_part(kernel, comparable(diagonal_of(kernel)))
     return SplitKernel(common, cross, kernel - edge[:, None] - edge[None, :])
 
 
@@ -121,12 +121,12 @@ def congruence(
     the common part and the rounding of the rest is relative to itself.
     """
     s = kernel.common
-    diagonal = jnp.diagonal(rest) + jnp.mean((s * row_sums + 2 * moved) * row_sums, axis=0)
+    diagonal = diagonal_of(rest) + jnp.mean((s * row_sums + 2 * moved) * row_sums, axis=0)
     wanted = comparable(diagonal)
     inner_common, inner_cross, edge = common_part(rest, wanted)
     common, cross, row_sums, moved = carried(s, row_sums, moved, wanted)
     common, cross = inner_common + common, inner_cross + cross
-    edge, row_sums, moved, both = _made_once(edge[None], row_sums, moved, s * row_sums + moved)
+    edge, row_sums, moved, both = made_once(edge[None], row_sums, moved, s * row_sums + moved)
     outer = _mean_outer(row_sums, both) + _mean_outer(moved, row_sums)
     return SplitKernel(common, cross, rest - edge.T - edge + outer)
 
@@ -172,6 +172,12 @@ def part_of_means(
     return common, cross, cross + common / 2
 
 
+def diagonal_of(matrix: Float[Array, "T T"]) -> Float[Array, "T"]:
+    """``M_ii``, as every ``T + 1``-th of all entries: a gather takes several times as long, to compile as well."""
+    length = len(matrix)
+    return lax.slice(matrix.reshape(-1), (0,), (length**2,), (length + 1,))
+
+
 def _mean_outer(left: Float[Array, "heads T"], right: Float[Array, "heads T"]) -> Float[Array, "T T"]:
     """``mean_h x_h y_hᵀ``; of one head elementwise, so that it costs no pass of its own over the kernel."""
     if left.shape[0] == 1:
@@ -183,7 +189,7 @@ def _product(matrix: Array, vector: Array) -> Array:
     return jnp.matmul(matrix, vector, precision=lax.Precision.HIGHEST)
 
 
-def _made_once(*vectors: Float[Array, "heads T"]) -> list[Float[Array, "heads T"]]:
+def made_once(*vectors: Float[Array, "heads T"]) -> list[Float[Array, "heads T"]]:
     """The same vectors, behind a product that XLA can't fuse: else it makes them anew at every entry of a matrix."""
     # A product of one column it takes for a multiple, and fuses.
     rows = jnp.concatenate([*vectors, vectors[0]])

@@ -12,6 +12,7 @@ from kernelprop import door
 from kernelprop.attention.layer import AttentionLayer
 from kernelprop.attention.softmax_form import log_entries
 from kernelprop.attention.stack import AttentionStack
+from kernelprop.attention.symmetric_product import symmetric_product
 
 
 class Dense(AttentionLayer):
@@ -43,14 +44,14 @@ class Dense(AttentionLayer):
         return _product(x, jnp.asarray(self.entries, x.dtype))
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-        """``A S Aᵀ``: two matrix products."""
+        """``A S Aᵀ`` of a symmetric ``S``: two matrix products, of the second one what symmetry leaves."""
         matrix = jnp.asarray(self.entries, kernel.dtype)
-        return _product(_product(matrix, kernel), matrix.T)
+        return symmetric_product(_product(matrix, kernel), matrix.T)
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-        """``Aᵀ S A``: two matrix products."""
+        """``Aᵀ S A`` of a symmetric ``S``: two matrix products, of the second one what symmetry leaves."""
         matrix = jnp.asarray(self.entries, kernel.dtype)
-        return _product(_product(matrix.T, kernel), matrix)
+        return symmetric_product(_product(matrix.T, kernel), matrix)
 
     def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> Self:
         """``αI + βA``, as a matrix."""

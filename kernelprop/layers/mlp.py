@@ -13,7 +13,7 @@ from kernelprop.activations import Activation, activation
 from kernelprop.layers import per_layer
 from kernelprop.layers.pairing import pair, pairing
 from kernelprop.layers.score_gradients import Rows
-from kernelprop.split_kernel import SplitKernel, split
+from kernelprop.split_kernel import SplitKernel, made_once, split
 
 
 class MLP(eqx.Module):
@@ -112,7 +112,7 @@ def preactivation(
 ) -> tuple[Float[Array, "T"], Float[Array, "T T"]]:
     """The variances and correlations in front of the activation; 0 beside a zero position, where it is not used."""
     matrix = gain**2 * kernel.join() + bias
-    q: Array = jnp.diag(matrix)
+    (q,) = made_once((gain**2 * kernel.diagonal() + bias)[None])[0]
     scale = inverse_root(q)
     # Rounding can leave |c| above 1 by a few ulp.
     return q, jnp.clip(matrix * scale[:, None] * scale[None, :], -1.0, 1.0)
