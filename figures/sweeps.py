@@ -14,6 +14,8 @@ from kernelprop.plotting.style import COLOURS, PAGE, in_house_style, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from analysis.sweeps import Spec
+
 NAME = "sweeps"
 PANELS = {
     "depth": "depth L",
@@ -51,10 +53,19 @@ def draw(found: Found) -> "Figure":
         axes.set_ylabel("behind the last layer")
         axes.set_ylim(-0.03, 1.05)
     handles, labels = grid[0].get_legend_handles_labels()
-    middle = rf"elsewhere: causal mean, T = {study.length}, L = {study.depth}, $\beta$ = {study.beta:g}, "
-    figure.suptitle(middle + f"{activation_label(study.activation)}", fontsize=8)
+    figure.suptitle(title(study), fontsize=8)
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
+
+
+def title(study: "Spec") -> str:
+    """What every panel is drawn of, but for the number that it moves; three panels have another attention too."""
+    return (
+        "attention and MLP with normalised skips, no norm; where a panel does not move it, "
+        rf"T = {study.length}, L = {study.depth}, $\beta$ = {study.beta:g}, {activation_label(study.activation)};"
+        "\nattention: causal E-SPA, U-SPA and softmax of random logits in the panels that name them, "
+        "causal mean in all others"
+    )
 
 
 if __name__ == "__main__":

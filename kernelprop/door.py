@@ -38,7 +38,7 @@ def real_array(value: Any, name: str, *, allow_infinite: bool = False) -> np.nda
     if array.dtype.kind in "iu":
         array = array.astype(np.float64)
     if array.dtype.name not in FLOATS:
-        raise ValueError(f"{name}: dtype {array.dtype} is not supported; use float32 or float64")
+        raise ValueError(f"{name}: dtype {array.dtype} is not supported; use float32 or float64{_cast(array.dtype)}")
     bad = np.isnan(array) if allow_infinite else ~np.isfinite(array)
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -46,6 +46,13 @@ def real_array(value: Any, name: str, *, allow_infinite: bool = False) -> np.nda
         wanted = "no entry may be nan" if allow_infinite else "every entry must be finite"
         raise ValueError(f"{name}: {where}{array[index]}; {wanted}")
     return array
+
+
+def _cast(dtype: np.dtype) -> str:
+    """How a floating-point array of another width becomes one that is supported."""
+    if not dtype.name.startswith(("float", "bfloat", "longdouble")):
+        return ""
+    return f', as of .astype("{"float32" if dtype.itemsize <= 2 else "float64"}")'
 
 
 def real_number(value: Any, name: str, *, allow_infinite: bool = False) -> float:

@@ -67,6 +67,14 @@ def test_bfloat16_is_refused_case_61():
         door.real_array(jnp.ones(2, jnp.bfloat16), "x")
 
 
+@pytest.mark.parametrize(("dtype", "wider"), [("float16", "float32"), (jnp.bfloat16, "float32"), ("g", "float64")])
+def test_the_way_out_of_another_float_is_said_case_61(dtype, wider):
+    with pytest.raises(ValueError, match=rf'use float32 or float64, as of \.astype\("{wider}"\)'):
+        door.real_array(np.ones(2, dtype), "x")
+    with pytest.raises(ValueError, match=r"use float32 or float64$"):
+        door.real_array(np.ones(2, complex), "x")
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint16"])
 def test_integers_become_float64_case_61(dtype):
     assert door.kernel(np.eye(3, dtype=dtype)).dtype == np.float64

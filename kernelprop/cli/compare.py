@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kernelprop.diagnosis.collapse import unless_rounding
+
 if TYPE_CHECKING:
     from kernelprop.finite.comparison import Comparison
 
@@ -137,7 +139,12 @@ def _chosen(comparison: "Comparison") -> list[dict[str, Any]]:
 def _readable(row: dict[str, Any]) -> dict[str, Any]:
     """Differences in three digits, which are more than they have, and z in hundredths."""
     three = {name: float(f"{row[name]:.3g}") for name in ("difference", "stderr", "limit", "slope") if name in row}
-    return row | three | {"z": round(row["z"], 2)}
+    zeros = {}
+    if row["name"] == "mean_correlation":
+        # Networks are sampled in float32 unless float64 is asked for.
+        types = {"predicted": "float64", "measured": "float32"}
+        zeros = {name: unless_rounding(row[name], dtype) for name, dtype in types.items()}
+    return row | three | zeros | {"z": round(row["z"], 2)}
 
 
 def _single(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelprop.cli.described import plain_letters, read_file, read_network
-from kernelprop.cli.network import NetworkOptions, attention_file, network
+from kernelprop.cli.described import plain_letters, read_file, read_network_with_notes
+from kernelprop.cli.network import NetworkOptions, attention_file, attention_notes, network
 from kernelprop.cli.options import takes_options
 from kernelprop.cli.voice import Json, strict_json
 
@@ -35,28 +35,37 @@ def describe(
     kernelprop describe --attention espa --length 64 --depth 36 --toml > network.toml
     kernelprop describe --attention softmax --length 64 --depth 12 --mlp silu --gated --norm pre --norm-kind rms
     """
-    model, text = _read(file, options, toml)
+    model, text, notes = _read(file, options, toml)
     if json:
-        content = {"format": "kernelprop description", "words": _in_words(model), "toml": text if toml else None}
+        content = {
+            "format": "kernelprop description",
+            "words": _in_words(model),
+            "notes": notes,
+            "toml": text if toml else None,
+        }
         sys.stdout.write(strict_json(content) + "\n")
         return
-    sys.stdout.write(plain_letters(text if toml else _in_words(model), sys.stdout.encoding) + "\n")
+    # A description in TOML holds no given matrices, and so no notes.
+    words = text if toml else "\n\n".join([_in_words(model), *notes])
+    sys.stdout.write(plain_letters(words, sys.stdout.encoding) + "\n")
 
 
-def _read(file: Path | None, options: NetworkOptions, toml: bool) -> "tuple[Transformer, str]":
+def _read(file: Path | None, options: NetworkOptions, toml: bool) -> "tuple[Transformer, str, tuple[str, ...]]":
     from kernelprop.descriptions.writing import description_toml
 
     if file is not None:
         if options != NetworkOptions():
             raise ValueError(f"{file}: describes the whole network; leave the other options out")
         if not toml:
-            return read_network(file), ""
+            model, notes = read_network_with_notes(file)
+            return model, "", notes
         described = read_file(file)
-        return described.model, description_toml(described.model, described.kernel0)
+        return described.model, description_toml(described.model, described.kernel0), described.notes
     if options.attention is None:
         raise ValueError("describe: a file or --attention is wanted; see kernelprop describe --help")
-    model = network(options, attention_file(options), options.length)
-    return model, description_toml(model).rstrip() if toml else ""
+    matrices = attention_file(options)
+    model = network(options, matrices, options.length)
+    return model, description_toml(model).rstrip() if toml else "", attention_notes(matrices)
 
 
 def _in_words(model: "Transformer") -> str:

@@ -26,7 +26,7 @@ def read_file(file: Path) -> "Description":
     if file.suffix != ".npz":
         return load_description(file)
     model, found = _saved(file)
-    return Description(file.stem, model, _input_kernel(file, model, found))
+    return Description(file.stem, model, _input_kernel(file, model, found), _notes(found))
 
 
 def read_network(file: Path) -> "Transformer":
@@ -35,9 +35,25 @@ def read_network(file: Path) -> "Transformer":
     Raises:
         ValueError: naming the file, when it can't be read or holds none.
     """
+    return read_network_with_notes(file)[0]
+
+
+def read_network_with_notes(file: Path) -> "tuple[Transformer, tuple[str, ...]]":
+    """The same, and what a reader of its numbers should know about it."""
     from kernelprop.descriptions import load_description
 
-    return load_description(file).model if file.suffix != ".npz" else _saved(file)[0]
+    if file.suffix == ".npz":
+        model, found = _saved(file)
+        return model, _notes(found)
+    described = load_description(file)
+    return described.model, described.notes
+
+
+def _notes(found: Any) -> tuple[str, ...]:
+    """The notes of a result that are about its network."""
+    from kernelprop.descriptions.given_rows import SUBJECT
+
+    return tuple(note for note in getattr(found, "notes", ()) if note.startswith(SUBJECT))
 
 
 def _saved(file: Path) -> "tuple[Transformer, Any]":

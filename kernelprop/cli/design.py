@@ -9,6 +9,7 @@ from kernelprop.cli.input_kernel import KernelOptions, kernel_from_data, named_k
 from kernelprop.cli.options import option, takes_options
 from kernelprop.cli.output import check_folder
 from kernelprop.cli.voice import Json, Quiet, Voice
+from kernelprop.diagnosis.collapse import unless_rounding
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -128,7 +129,8 @@ def _print(made: "Design", written: list[Path], screen: "Console") -> None:
     for row in made.table():
         low, high = (format(row[f"diagonal_{end}"], ".4g") for end in ("minimum", "maximum"))
         diagonal = low if low == high else f"{low} to {high}"
-        table.add_row(row["kernel"], f"{row['mean_correlation']:.7f}", diagonal, f"{row['distance']:.3g}")
+        correlation = f"{unless_rounding(row['mean_correlation']):.7f}"
+        table.add_row(row["kernel"], correlation, diagonal, f"{row['distance']:.3g}")
     screen.print(table, crop=False)
     for line in _lines(made):
         screen.print(line, highlight=False, markup=False, soft_wrap=not screen.is_terminal)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kernelprop.diagnosis.diagnose import Attempt, Diagnosis
+    from kernelprop.diagnosis.examination import Examination
 
 
 def report(
@@ -69,9 +70,10 @@ def report(
     with voice.stages("computing") as tell, ends_at_once(lambda: complain("by Ctrl-C", "interrupted")):
         found = diagnose(model, kernel, cotangent, kept_depths(model.depth), progress=tell)
     with voice.working("writing"):
-        write_page(out, page(described.name, found, kernel, __version__))
+        write_page(out, page(described.name, found, kernel, __version__, described.notes))
     voice.answer(
-        lambda: _content(described.name, found, out), lambda stream: _print(described.name, found, out, stream)
+        lambda: _content(described.name, found, described.notes, out),
+        lambda stream: _print(described.name, found, described.notes, out, stream),
     )
 
 
@@ -84,13 +86,15 @@ def _check(out: Path) -> None:
         raise ValueError(f"--out {out}: is a folder; a file name is wanted")
 
 
-def _content(name: str, found: "Diagnosis", out: Path) -> dict[str, Any]:
+def _content(name: str, found: "Diagnosis", notes: tuple[str, ...], out: Path) -> dict[str, Any]:
     return {
         "format": "kernelprop diagnosis",
         "name": name,
         "healthy": found.healthy,
         "findings": [finding.as_data() for finding in found.before.findings],
+        "notes": notes,
         "numbers": found.before.numbers(),
+        "judged_by": _judged_by(found.before),
         "suggestions": [_attempt(attempt) for attempt in found.suggestions],
         "tried": [_attempt(attempt) for attempt in found.attempts if attempt not in found.suggestions],
         "written": str(out),
@@ -103,30 +107,47 @@ def _attempt(attempt: "Attempt") -> dict[str, Any]:
         "changes": list(attempt.changes),
         "cures": attempt.cures,
         "refusal": attempt.refusal,
+        "judged_by": [] if attempt.after is None else _judged_by(attempt.after),
         "after": None if attempt.after is None else attempt.after.numbers(),
         "findings": [] if attempt.after is None else [finding.as_data() for finding in attempt.after.findings],
     }
 
 
-def _print(name: str, found: "Diagnosis", out: Path, stream: "Console") -> None:
-    from kernelprop.report.sections import sentence
+def _judged_by(examination: "Examination") -> list[dict[str, Any]]:
+    return [margin.as_data() for margin in examination.margins]
+
+
+def _print(name: str, found: "Diagnosis", notes: tuple[str, ...], out: Path, stream: "Console") -> None:
+    from kernelprop.report.sections import judged_by, sentence
 
     if found.healthy:
         say(stream, f"{name}: keeps its signal; nothing found that calls for a remedy", "bold green")
+        say(stream, judged_by(found.before))
     for finding in found.before.findings:
         label, style = ("problem", "bold red") if finding.ill else ("note", None)
         say(stream, f"{label}: {sentence(finding.words)}", style)
+    for note in notes:
+        say(stream, f"note: {note}")
     if found.suggestions:
         stream.print()
     for attempt in found.suggestions:
         say(stream, f"{'cures it' if attempt.cures else 'helps'}: {attempt.name}", "bold")
         say(stream, f"  {'; '.join(attempt.changes)}")
+        if attempt.after is not None:
+            say(stream, f"  {judged_by(attempt.after)}")
         for line in _changes(attempt):
             say(stream, f"  {line}")
     if not found.healthy and not found.suggestions:
         say(stream, "none of the changes that were tried helps; the page says why")
+    for attempt in found.attempts:
+        if attempt.after is not None and attempt not in found.suggestions:
+            say(stream, f"does not cure it: {attempt.name}; {_lower(judged_by(attempt.after))}")
     stream.print()
     say(stream, f"written: {out}")
+
+
+def _lower(words: str) -> str:
+    return f"{words[0].lower()}{words[1:]}"
 
 
 def _changes(attempt: "Attempt") -> list[str]:

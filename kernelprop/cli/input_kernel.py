@@ -71,10 +71,10 @@ def named_kernel(options: KernelOptions, length: int) -> "np.ndarray":
 
     if options.kernel == "equicorrelated":
         rho = _wanted(options.correlation, "correlation", "equicorrelated")
-        return _named("--kernel equicorrelated", lambda: kernels.equicorrelated(length, rho))
+        return _as_option("--correlation", "rho", lambda: kernels.equicorrelated(length, rho))
     if options.kernel == "exponential":
         decay = _wanted(options.decay, "decay", "exponential")
-        return _named("--kernel exponential", lambda: kernels.exponential(length, decay))
+        return _as_option("--decay", "gamma", lambda: kernels.exponential(length, decay))
     return kernels.identity(length)
 
 
@@ -93,6 +93,14 @@ def _named(name: str, make: "Callable[[], np.ndarray]") -> "np.ndarray":
     except ValueError as error:
         message = str(error)
         raise ValueError(message if message.startswith(name) else f"{name}: {message}") from None
+
+
+def _as_option(option: str, called: str, make: "Callable[[], np.ndarray]") -> "np.ndarray":
+    """Name the option where the library names its own number."""
+    try:
+        return make()
+    except ValueError as error:
+        raise ValueError(f"{option}: {str(error).removeprefix(f'{called}: ')}") from None
 
 
 def _refuse_conflicts(options: KernelOptions) -> None:

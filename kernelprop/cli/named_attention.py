@@ -41,6 +41,14 @@ def attention_file(options: NetworkOptions) -> Any:
     return array_files.array(name)
 
 
+def attention_notes(matrices: Any) -> tuple[str, ...]:
+    """What a reader should know about matrices that were given, if there are any."""
+    from kernelprop.descriptions.given_rows import rows_remark
+
+    remark = None if matrices is None else rows_remark(matrices)
+    return () if remark is None else (remark,)
+
+
 def attention(options: NetworkOptions, matrices: Any, length: int | None) -> Any:
     """The operator: of given matrices or the named construction, without padding, with a share of the identity.
 

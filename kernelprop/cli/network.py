@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from kernelprop.cli.named_attention import attention, attention_file
+from kernelprop.cli.named_attention import attention, attention_file, attention_notes
 from kernelprop.cli.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from kernelprop.architecture import Transformer
 
-__all__ = ["NetworkOptions", "attention_file", "network"]
+__all__ = ["NetworkOptions", "attention_file", "attention_notes", "network"]
 
 RESIDUALS = ("plain", "normalised", "depth_scaled")
 POSITIONS = ("learned", "sinusoidal")

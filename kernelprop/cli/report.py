@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelprop.cli.verdict import CRITERION, verdict
+from kernelprop.diagnosis.collapse import unless_rounding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,10 @@ class Report:
 
 def print_report(report: Report, depths: Sequence[int], console: "Console") -> None:
     """Print the table of the chosen depths, the verdict, the notes and the definitions."""
-    rows = _rows(report, depths)
+    dtype = report.evolution.kernels.dtype.name
+    rows = [
+        row | {"mean_correlation": unless_rounding(row["mean_correlation"], dtype)} for row in _rows(report, depths)
+    ]
     batches = list(dict.fromkeys(row.get("batch") for row in rows))
     _print_table([row for row in rows if row.get("batch") in batches[:BATCHES]], console)
     if len(batches) > BATCHES:

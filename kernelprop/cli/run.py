@@ -52,13 +52,14 @@ def run(network_options: NetworkOptions, kernel_options: KernelOptions, options:
     with sign_of_life("reading", quiet=quiet):
         example = _example(options.example)
         if options.description is not None:
-            model, kernel = _described(options.description, network_options, kernel_options, example)
+            model, kernel, notes = _described(options.description, network_options, kernel_options, example)
         else:
-            model, kernel = _inputs(network_options, kernel_options, example)
+            model, kernel, notes = _inputs(network_options, kernel_options, example)
     shown = shown_depths(options.show, model.depth)
     what = f"propagating {model.depth} layers of {model.length} positions"
     with sign_of_life(what, quiet=quiet) as hide, ends_at_once(lambda: (hide(), complain("by Ctrl-C", "interrupted"))):
         evolution = _propagate(model, kernel, shown, options)
+    evolution = replace(evolution, notes=(*evolution.notes, *notes))
     plain = example is not None and network_options == NetworkOptions() and kernel_options == KernelOptions()
     if plain:
         evolution = replace(evolution, notes=(*evolution.notes, f"example: {options.example}"))
@@ -120,7 +121,7 @@ def _example(name: str | None) -> Any:
 
 def _inputs(
     network_options: NetworkOptions, kernel_options: KernelOptions, example: "Example | None"
-) -> tuple["Transformer", "np.ndarray"]:
+) -> tuple["Transformer", "np.ndarray", tuple[str, ...]]:
     """Read and build the network and its input kernel; the length comes from whichever of them has one."""
     if network_options.attention is None and example is None:
         raise ValueError(
@@ -143,22 +144,23 @@ def _inputs(
     if kernel.shape[-1] != model.length:
         name = kernel_options.kernel or kernel_options.tokens or kernel_options.inputs or "the example's kernel"
         raise ValueError(f"{name}: {kernel.shape[-1]} positions, but the attention has {model.length}")
-    return model, kernel
+    return model, kernel, network.attention_notes(matrices)
 
 
 def _described(
     file: Path, network_options: NetworkOptions, kernel_options: KernelOptions, example: "Example | None"
-) -> tuple["Transformer", "np.ndarray"]:
+) -> tuple["Transformer", "np.ndarray", tuple[str, ...]]:
     """Read a description; an input kernel among the options takes the place of its own."""
-    from kernelprop.cli.described import read_file, read_network
+    from kernelprop.cli.described import read_file, read_network_with_notes
 
     if network_options != NetworkOptions() or example is not None:
         raise ValueError(f"{file}: describes the whole network; leave --example and the network's options out")
     if kernel_options == KernelOptions():
         described = read_file(file)
-        return described.model, described.kernel0
-    model, kernel = read_network(file), input_kernel.kernel_from_data(kernel_options)
-    return model, input_kernel.named_kernel(kernel_options, model.length) if kernel is None else kernel
+        return described.model, described.kernel0, described.notes
+    model, notes = read_network_with_notes(file)
+    kernel = input_kernel.kernel_from_data(kernel_options)
+    return model, input_kernel.named_kernel(kernel_options, model.length) if kernel is None else kernel, notes
 
 
 def _refuse_if_hopeless(length: int | None) -> None:

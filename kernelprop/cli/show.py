@@ -39,6 +39,7 @@ def show(
     kernelprop show kernelprop-output/evolution.npz --show 0,3,6 --out redrawn
     kernelprop show kernelprop-output/gradients.npz
     """
+    _refuse_folder(file)
     voice = Voice(json, quiet)
     folder = out if out is not None else file.parent
     if not no_plots:
@@ -70,6 +71,14 @@ def _show_evolution(result: Any, depths: str | None, folder: Path, no_plots: boo
     publish(report, shown, voice.json, voice.quiet)
     if not voice.silent:
         print_written(written, console())
+
+
+def _refuse_folder(file: Path) -> None:
+    if not file.is_dir():
+        return
+    results = sorted(path.name for path in file.glob("*.npz"))
+    there = ", ".join(results) if results else "no .npz there"
+    raise ValueError(f"{file}: is a folder; show wants the file of a result, such as {file}/evolution.npz ({there})")
 
 
 def _read(file: Path) -> tuple[Any, str]:

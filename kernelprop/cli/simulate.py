@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kernelprop.diagnosis.collapse import unless_rounding
+
 if TYPE_CHECKING:
     from kernelprop.finite.ensemble import Ensemble
 
@@ -97,7 +99,9 @@ def publish(ensemble: "Ensemble", written: list[Path], *, as_text: bool, quiet: 
     if quiet:
         return
     stream = console()
-    rows = ensemble.table()
+    rows = [
+        row | {"mean_correlation": unless_rounding(row["mean_correlation"], ensemble.dtype)} for row in ensemble.table()
+    ]
     depths = readable_selection(ensemble.layers)
     print_columns([rows[depth] for depth in depths], stream)
     if ensemble.gradients:

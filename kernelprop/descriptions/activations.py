@@ -50,7 +50,7 @@ def _shaped(method: str, table: Mapping, place: Place) -> Activation | Unsolved:
     targets = dict.fromkeys(_TARGETS[method], number)
     entries = {"kind": text, "fn": text, "depth": whole, **targets, **solved}
     found = read(table, entries, place, ("fn",))
-    with place.blame():
+    with place.blame(found, {"activation": ("fn",)}):
         base = activation(found["fn"])
         given = {key: found[key] for key in found if key in solved}
         asked = {key: found[key] for key in found if key in targets}

@@ -19,10 +19,12 @@ from kernelprop.attention.sliding_window import sliding_window
 from kernelprop.attention.uniform import uniform
 from kernelprop.attention.uspa import uspa
 from kernelprop.descriptions.entries import (
+    Called,
     Kind,
     Place,
     Reader,
     array,
+    finite,
     flag,
     number,
     numbers,
@@ -80,7 +82,7 @@ def _mixes(entry: Any) -> list:
 def _mixed(operator: Any, table: Any, place: Place) -> Any:
     found = read(table, {"alpha": numbers, "beta": numbers, "value_skip": flag}, place, ("alpha", "beta"))
     value_skip = found.pop("value_skip", True)
-    with place.blame():
+    with place.blame(found):
         mixed = mix(operator, **found)
     if value_skip:
         return mixed
@@ -154,12 +156,19 @@ def _read_rotary(value: Any, place: Place) -> Any:
     if not isinstance(value, Mapping):
         return numbers(value, place)
     found = read(value, {"head_width": whole, "base": number}, place, ("head_width",))
-    with place.blame():
+    with place.blame(found):
         return rotary_frequencies(**found)
+
+
+def _ends(name: str) -> Called:
+    """A schedule that is given by its ends alone is checked at depths 0 and 1."""
+    return {"depth 0": (f"{name}0",), "depth 1": (name,)}
 
 
 _LENGTH: dict[str, Reader] = {"length": whole}
 _PRESCRIBED: dict[str, Reader] = {**_LENGTH, "depth": whole, "causal": flag, "require_nonnegative": flag}
+_ESPA: dict[str, Reader] = {**_PRESCRIBED, "gamma": number, "gamma0": number, "gammas": numbers}
+_USPA: dict[str, Reader] = {**_PRESCRIBED, "rho": finite, "rho0": finite, "rhos": numbers}
 _SOFTMAX: dict[str, Reader] = {**_LENGTH, "causal": flag, "bias": _read_bias, "mask": array, "rescale": array}
 _RANDOM: dict[str, Reader] = {
     **_SOFTMAX,
@@ -173,16 +182,19 @@ _RANDOM: dict[str, Reader] = {
     "logit_scale": text,
     "rotary": _read_rotary,
 }
+_OF_BIAS = {"alibi": ("bias",), "t5": ("bias",)}
 # Whose maker takes the depth; all others are one layer that the network repeats.
 DEEP = ("espa", "uspa")
 KINDS = {
-    "espa": Kind(espa, {**_PRESCRIBED, "gamma": number, "gamma0": number, "gammas": numbers}, ("length",)),
-    "uspa": Kind(uspa, {**_PRESCRIBED, "rho": number, "rho0": number, "rhos": numbers}, ("length",)),
+    "espa": Kind(
+        espa, {**_PRESCRIBED, "gamma": number, "gamma0": number, "gammas": numbers}, ("length",), _ends("gamma")
+    ),
+    "uspa": Kind(uspa, {**_PRESCRIBED, "rho": finite, "rho0": finite, "rhos": numbers}, ("length",), _ends("rho")),
     "uniform": Kind(uniform, {**_LENGTH, "causal": flag}, ("length",)),
     "identity": Kind(identity, _LENGTH, ("length",)),
     "sliding_window": Kind(sliding_window, {**_LENGTH, "width": whole, "causal": flag}, ("length", "width")),
-    "dense": Kind(_dense, {"file": array, "matrix": array}),
-    "softmax": Kind(_softmax, _SOFTMAX, ("length",)),
-    "random_softmax": Kind(_random, _RANDOM, ("length",)),
-    "shaped": Kind(_shaped, {**_RANDOM, "alpha": number, "beta": number, "gamma": number}, ("length",)),
+    "dense": Kind(_dense, {"file": array, "matrix": array}, called={"attention": ("file", "matrix")}),
+    "softmax": Kind(_softmax, _SOFTMAX, ("length",), _OF_BIAS),
+    "random_softmax": Kind(_random, _RANDOM, ("length",), _OF_BIAS),
+    "shaped": Kind(_shaped, {**_RANDOM, "alpha": number, "beta": number, "gamma": number}, ("length",), _OF_BIAS),
 }

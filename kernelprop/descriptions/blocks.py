@@ -42,7 +42,7 @@ def read_mlp(table: Any, place: Place) -> tuple[Any, Unsolved | None]:
     unsolved = found["activation"] if isinstance(found["activation"], Unsolved) else None
     if unsolved is not None:
         found["activation"] = unsolved.base
-    with place.blame():
+    with place.blame(found):
         return (GatedMLP if gated else MLP)(**found), unsolved
 
 
@@ -53,10 +53,10 @@ def read_residual(table: Any, place: Place, depth: int) -> Residual | None:
         choice = CHOICES[name]
         found = read(table, {"choice": text, **choice.entries}, place, choice.required)
         found.pop("choice")
-        with place.blame():
+        with place.blame(found):
             return choice.make(depth, **found)
     found = read(table, {"attention": _weights, "mlp": _weights}, place)
-    with place.blame():
+    with place.blame(found):
         return Residual(**found)
 
 
@@ -82,7 +82,7 @@ def read_norm(table: Any, place: Place) -> Norm:
             return Norm(table)
     entries: dict[str, Reader] = {"place": text, "kind": text, "epsilon": number, "final": flag}
     found = read(table, entries, place, ("place",))
-    with place.blame():
+    with place.blame(found):
         return Norm(**found)
 
 
@@ -90,14 +90,14 @@ def read_gains(table: Any, place: Place) -> Gains:
     """Read the gains of the attention's weights."""
     names = ("query", "key", "value", "output", "temperature")
     found = read(table, dict.fromkeys(names, numbers), place)
-    with place.blame():
+    with place.blame(found):
         return Gains(**found)
 
 
 def read_positions(table: Any, place: Place, length: int) -> np.ndarray:
     """Read the kernel that positional embeddings add."""
     made = read_kind(table, POSITIONS, place)
-    with place.blame():
+    with place.blame(table):
         return made(length)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,24 +33,57 @@ class Place:
         )
 
     @contextmanager
-    def blame(self) -> Iterator[None]:
-        """Add the place to what the library says is wrong with an entry."""
+    def blame(self, given: Collection[str] = (), called: "Called | None" = None) -> Iterator[None]:
+        """Add the place to what the library says is wrong with an entry, under the name that the file has for it.
+
+        Args:
+            given: the entries of the table here. A message that begins with one of them, or with it behind the name
+                of the library's own function, is about that entry.
+            called: how the library calls entries that have other names here.
+        """
         try:
             yield
         except ValueError as error:
-            raise self.error(error) from None
+            place, message = self._named(str(error), given, called or {})
+            raise place.error(message) from None
+
+    def _named(self, message: str, given: Collection[str], called: "Called") -> tuple["Place", str]:
+        """The entry that a message is about, and what is left of it: nothing that the place says already."""
+        words = message.split(": ")
+        said = 0
+        for number, word in enumerate(words[:-1][:2]):
+            for entry in (*called.get(word, ()), word):
+                if entry in given:
+                    return self.at(entry), _predicate(entry, ": ".join(words[number + 1 :]))
+            if word in (self.table, self.key.rpartition(".")[2]):
+                said = number + 1
+        rest = ": ".join(words[said:])
+        subject = rest.partition(" is ")[0]
+        return (self.at(subject), _predicate(subject, rest)) if subject in given else (self, rest)
+
+
+def _predicate(entry: str, message: str) -> str:
+    """What is said of an entry, whose name stands before it: of ``gamma is -1`` for ``gamma0`` too."""
+    subject, verb, rest = message.partition(" is ")
+    return f"is {rest}" if verb and entry.startswith(subject) else message
 
 
 Reader = Callable[[Any, Place], Any]
+# A name in the library's messages, and the entries of a description that may stand behind it.
+Called = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One thing that a table can describe: how it is made, from which entries, and which of them must be there."""
+    """One thing that a table can describe: how it is made, from which entries, and which of them must be there.
+
+    ``called`` tells how messages of ``make`` call entries that have other names in a description.
+    """
 
     make: Callable[..., Any]
     entries: Mapping[str, Reader]
     required: Collection[str] = ()
+    called: Called = field(default_factory=dict)
 
 
 def read(table: Any, entries: Mapping[str, Reader], place: Place, required: Iterable[str] = ()) -> dict[str, Any]:
@@ -82,7 +115,7 @@ def read_kind(table: Any, kinds: Mapping[str, Kind], place: Place, default: str 
     kind = kinds[name]
     numbers = read(table, {"kind": text, **kind.entries}, place, kind.required)
     numbers.pop("kind", None)
-    with place.blame():
+    with place.blame(table, kind.called):
         return kind.make(**numbers)
 
 
@@ -126,10 +159,18 @@ def whole(value: Any, place: Place) -> int:
 
 
 def number(value: Any, place: Place) -> float:
-    """A number; ``inf`` is left to whoever uses it."""
-    if isinstance(value, bool):
+    """A number; ``inf`` is left to whoever uses it, ``nan`` is none."""
+    if isinstance(value, bool) or value != value:
         raise place.error(f"a number is wanted, {shown(value)} was given")
     return float(_typed(value, int | float, "a number", place))
+
+
+def finite(value: Any, place: Place) -> float:
+    """A number that is not infinite."""
+    found = number(value, place)
+    if not np.isfinite(found):
+        raise place.error(f"a finite number is wanted, {shown(value)} was given")
+    return found
 
 
 def numbers(value: Any, place: Place) -> np.ndarray:

@@ -21,7 +21,7 @@ def of_length(kernel: np.ndarray | Callable[[int], np.ndarray], length: int, pla
     Raises:
         ValueError: where it has another number, or a number in it is wrong.
     """
-    with place.blame():
+    with place.blame(_CALLED.values(), {name: (entry,) for name, entry in _CALLED.items()}):
         made = kernel if isinstance(kernel, np.ndarray) else kernel(length)
         if made.shape[-1] != length:
             raise ValueError(f"{made.shape[-1]} positions, but the attention has {length}")
@@ -32,11 +32,17 @@ def _tokens(tokens: np.ndarray, correlation: float = 0.0) -> np.ndarray:
     return kernels.from_tokens(tokens, correlation)
 
 
+def _embedded(file: Any = None, matrix: Any = None) -> np.ndarray:
+    return kernels.from_inputs(one_array(file, matrix))
+
+
 def _given(file: Any = None, matrix: Any = None) -> np.ndarray:
     return trust.certify(door.kernel(one_array(file, matrix), "kernel").astype(np.float64))
 
 
 _ARRAY: dict[str, Reader] = {"file": array, "matrix": array}
+# What kernels call their numbers, and what a description does.
+_CALLED = {"rho": "correlation", "gamma": "decay"}
 KINDS = {
     "identity": Kind(lambda: kernels.identity, {}),
     "equicorrelated": Kind(
@@ -46,6 +52,11 @@ KINDS = {
     ),
     "exponential": Kind(lambda decay: lambda length: kernels.exponential(length, decay), {"decay": number}, ("decay",)),
     "tokens": Kind(_tokens, {"tokens": array, "correlation": number}, ("tokens",)),
-    "embedded": Kind(lambda file=None, matrix=None: kernels.from_inputs(one_array(file, matrix)), _ARRAY),
-    "given": Kind(_given, _ARRAY),
+    "embedded": Kind(
+        lambda file=None, matrix=None: kernels.from_inputs(one_array(file, matrix)),
+        _ARRAY,
+        (),
+        {"inputs": tuple(_ARRAY)},
+    ),
+    "given": Kind(_given, _ARRAY, (), {"kernel": tuple(_ARRAY)}),
 }

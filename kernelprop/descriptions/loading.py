@@ -13,6 +13,7 @@ from kernelprop.architecture import Transformer
 from kernelprop.descriptions.attention import read_attention
 from kernelprop.descriptions.blocks import read_gains, read_mlp, read_norm, read_positions, read_residual
 from kernelprop.descriptions.entries import Place, flag, text, unknown
+from kernelprop.descriptions.given_rows import given_matrices, rows_remark
 from kernelprop.descriptions.inputs import of_length, read_input
 from kernelprop.network_shaping import shape_activation
 
@@ -29,11 +30,13 @@ class Description:
         name: what the file calls the network, its own name if nothing.
         model: the network.
         kernel0: the input kernel, ``(T, T)``; the identity if the file names none.
+        notes: what a reader of its numbers should know, a line each.
     """
 
     name: str
     model: Transformer
     kernel0: np.ndarray
+    notes: tuple[str, ...] = ()
 
 
 def load_description(path: str | os.PathLike[str]) -> Description:
@@ -81,7 +84,16 @@ def read_description(content: Mapping[str, Any], file: Path) -> Description:
         name=text(content["name"], top.at("name")) if "name" in content else file.stem,
         model=model,
         kernel0=of_length(kernel, model.length, Place(file, "input")),
+        notes=_notes(content, model),
     )
+
+
+def _notes(content: Mapping[str, Any], model: Transformer) -> tuple[str, ...]:
+    """Constructions make matrices too, whose rows sum to what they say: only given ones are remarked on."""
+    given = content["attention"]["kind"] == "dense" and "design" not in content
+    matrices = given_matrices(model.attention) if given else None
+    remark = None if matrices is None else rows_remark(matrices)
+    return () if remark is None else (remark,)
 
 
 def _model(content: Mapping[str, Any], file: Path, length: int | None) -> Transformer:
@@ -101,12 +113,35 @@ def _model(content: Mapping[str, Any], file: Path, length: int | None) -> Transf
         parts["positions"] = read_positions(content["positions"], Place(file, "positions"), attention.length)
     if "parallel" in content:
         parts["parallel"] = flag(content["parallel"], Place(file).at("parallel"))
-    with Place(file).blame():
+    try:
         model = Transformer(attention, depth, **parts)
+    except ValueError as error:
+        raise _of_table(str(error), content, file) from None
     if unsolved is None:
         return model
-    with Place(file, "mlp").at("activation").blame():
+    with Place(file, "mlp").at("activation").blame(unsolved.targets):
         return shape_activation(model, unsolved.method, **unsolved.targets)
+
+
+# How the network calls entries that have other names in their tables.
+_CALLED = {
+    "positions": {"positions": ("file", "matrix")},
+    "residual": {"attention": ("beta",), "mlp": ("beta",)},
+}
+
+
+def _of_table(message: str, content: Mapping[str, Any], file: Path) -> ValueError:
+    """What the network says of one of its parts, at the table and entry that describe the part."""
+    part = message.partition(": ")[0]
+    table = {"depth": "attention"}.get(part, part)
+    given = content.get(table)
+    if table not in TABLES or given is None:
+        return Place(file).error(message)
+    try:
+        with Place(file, table).blame(given if isinstance(given, Mapping) else (), _CALLED.get(table)):
+            raise ValueError(message)
+    except ValueError as error:
+        return error
 
 
 def _parse(file: Path) -> dict[str, Any]:

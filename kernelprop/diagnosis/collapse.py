@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from kernelprop.results import Evolution
 
 RESIDUAL, CORRELATION = 0.1, 0.99
+# How many gaps between neighbours near 1 are no correlation yet.
+ROUNDINGS = 8
 CRITERION = f"collapsed = mean correlation at least {CORRELATION}, or rank residual at most {RESIDUAL}"
 
 
@@ -60,6 +62,17 @@ def _silence(evolution: "Evolution") -> Iterator[Finding]:
         where = ", ".join(map(str, np.flatnonzero(silent[depth])[:8].tolist()))
         since = "at the input" if depth == 0 else f"from layer {depth} on"
         yield Finding("silence", f"has no signal at position {where} {since}", (depth, evolution.layers), ill=depth > 0)
+
+
+def unless_rounding(correlation: float, dtype: str = "float64") -> float:
+    """A mean correlation as it is printed: 0 where it is no more than the rounding of a mean of terms up to 1.
+
+    >>> unless_rounding(1.9e-17), unless_rounding(-3e-8, "float32"), unless_rounding(-3e-8)
+    (0.0, 0.0, -3e-08)
+    """
+    import numpy as np
+
+    return 0.0 if abs(correlation) <= ROUNDINGS * float(np.finfo(dtype).eps) else correlation
 
 
 def digits(correlation: float) -> str:

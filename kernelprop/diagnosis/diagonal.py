@@ -28,14 +28,38 @@ def diagonal_findings(evolution: Evolution, normed: bool) -> Iterator[Finding]:
         first = int(np.flatnonzero(~np.isfinite(diagonal).all(-1))[0])
         yield Finding("growth", f"overflows: the diagonal has no finite value from depth {first} on", (first, layers))
         return
-    for kind, start, sign in (("growth", 0, 1.0), ("shrinkage", 1, -1.0)):
-        total = sign * _log_ratio(diagonal, start)
-        worst = int(np.argmax(total))
-        if total[worst] >= np.log(FACTOR):
-            lasting = sign * _log_ratio(diagonal, layers // 2)[worst] * layers / (layers - layers // 2)
-            yield Finding(
-                kind, _words(diagonal, start, worst), (start + 1, layers), not normed or lasting >= np.log(10)
-            )
+    for kind, (start, sign) in _KINDS.items():
+        worst, total, lasting = _change(diagonal, start, sign)
+        if total >= np.log(FACTOR):
+            ill = not normed or lasting >= np.log(FACTOR)
+            yield Finding(kind, _words(diagonal, start, worst), (start + 1, layers), ill)
+
+
+def diagonal_factors(evolution: Evolution, normed: bool) -> dict[str, float]:
+    """By what factor the diagonal grows and shrinks where it is worst: the numbers that decide whether it is ill.
+
+    With norms it is the smaller of the factor and of what the pace of the second half would make over all layers.
+    """
+    if not np.all(np.isfinite(evolution.diagonal)):
+        return {"growth": float("inf")}
+    found = {}
+    for kind, (start, sign) in _KINDS.items():
+        _, total, lasting = _change(evolution.diagonal, start, sign)
+        found[kind] = float(np.exp(min(total, lasting) if normed else total))
+    return found
+
+
+# The depth from which a change counts, and its sign.
+_KINDS = {"growth": (0, 1.0), "shrinkage": (1, -1.0)}
+
+
+def _change(diagonal: np.ndarray, start: int, sign: float) -> tuple[int, float, float]:
+    """The worst position, the logarithm of its change, and that of the change at the pace of the second half."""
+    layers = len(diagonal) - 1
+    total = sign * _log_ratio(diagonal, start)
+    worst = int(np.argmax(total))
+    lasting = sign * _log_ratio(diagonal, layers // 2)[worst] * layers / (layers - layers // 2)
+    return worst, float(total[worst]), float(lasting)
 
 
 def _log_ratio(diagonal: np.ndarray, start: int) -> np.ndarray:

@@ -11,7 +11,8 @@ from kernelprop.balance import dead_queries
 from kernelprop.diagnosis.collapse import collapse_findings, collapsed_since
 from kernelprop.diagnosis.diagonal import diagonal_findings
 from kernelprop.diagnosis.finding import Finding
-from kernelprop.diagnosis.trainability import gradient_spread, trainability_findings
+from kernelprop.diagnosis.margins import Margin, margins
+from kernelprop.diagnosis.trainability import gradient_spread, query_over_value, trainability_findings
 from kernelprop.gradients import gradient_norms
 from kernelprop.infinite import propagate
 from kernelprop.results import Evolution, GradientNorms
@@ -38,11 +39,15 @@ class Examination:
         """The kinds of findings that call for a remedy."""
         return frozenset(finding.kind for finding in self.findings if finding.ill)
 
+    @property
+    def margins(self) -> tuple[Margin, ...]:
+        """The numbers that decide whether something is ill, each beside its limit."""
+        return tuple(margins(self.evolution, self.norms, self.model.norm is not None))
+
     def numbers(self) -> dict[str, Any]:
         """The numbers by which two networks are compared; None is undefined, ``inf`` infinite."""
         evolution, norms = self.evolution, self.norms
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.sqrt(np.asarray(norms.query, np.float64) / np.asarray(norms.value, np.float64))
             growth = evolution.diagonal[-1] / evolution.diagonal[0]
         low, high = (_finite(end(growth)) for end in (np.min, np.max))
         return {
@@ -54,7 +59,7 @@ class Examination:
             "diagonal_factor_smallest": low,
             "diagonal_factor_largest": high,
             "dead_queries_bfloat16": dead_queries(norms, "bfloat16"),
-            "query_over_value_smallest": _finite(_least(ratios)),
+            "query_over_value_smallest": _finite(query_over_value(norms)),
             "gradient_spread": _finite(gradient_spread(norms)),
         }
 
@@ -90,11 +95,6 @@ def examine(model: Transformer, kernel0: Any, cotangent: Any = None, keep: Seque
 
 def _last(values: np.ndarray | None) -> float | None:
     return None if values is None else float(values[-1])
-
-
-def _least(values: np.ndarray) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.min()) if len(defined) else float("nan")
 
 
 def _finite(value: float) -> float | None:

@@ -45,5 +45,19 @@ def gradient_spread(norms: GradientNorms) -> float:
         return float(np.sqrt(value.max() / value.min()))
 
 
+def query_over_value(norms: GradientNorms) -> float:
+    """``min_l ‖∂loss/∂W_Q‖ / ‖∂loss/∂W_V‖``, of roots of expected squares; NaN where no layer has both.
+
+    >>> import kernelprop as kp
+    >>> norms = kp.gradient_norms(kp.Transformer(kp.uniform(4), depth=2), kp.kernels.identity(4))
+    >>> round(query_over_value(norms), 6)  # the second layer's positions are all alike
+    0.0
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.sqrt(np.asarray(norms.query, np.float64) / np.asarray(norms.value, np.float64))
+    defined = ratios[~np.isnan(ratios)]
+    return float(defined.min()) if len(defined) else float("nan")
+
+
 def _layers(layers: list[int]) -> str:
     return f"layer{'s' if len(layers) > 1 else ''} {runs(layers)}"

@@ -69,7 +69,12 @@ def _legend(chart: Chart) -> str:
         items.append(f'<span class="swatch band"></span>{escape(chart.band[2])}')
     if chart.threshold is not None:
         items.append(f'<span class="swatch threshold"></span>{escape(chart.threshold[1])}')
-    return f'<ul class="legend">{"".join(f"<li>{item}</li>" for item in items)}</ul>'
+    listed = "".join(f"<li>{item}</li>" for item in items)
+    return f'<ul class="legend">{listed}{_CURSOR}</ul>'
+
+
+# The script that moves the mark shows what it means too.
+_CURSOR = '<li class="mark" hidden><span class="swatch slider"></span>depth of the slider</li>'
 
 
 def _swatch(look: int) -> str:

@@ -99,6 +99,7 @@
   paint(document.getElementById("bar"), Array.from({ length: 255 }, function (_, level) { return level; }), 255, 1);
   document.getElementById("explorer").hidden = false;
   document.getElementById("colours").hidden = false;
+  document.querySelectorAll(".legend .mark").forEach(function (one) { one.hidden = false; });
   which.addEventListener("change", show);
   depth.addEventListener("input", show);
   window.addEventListener("beforeprint", function () { open(true); });

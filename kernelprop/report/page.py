@@ -3,10 +3,12 @@
 import json
 import os
 import re
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
+from kernelprop.diagnosis.collapse import unless_rounding
 from kernelprop.diagnosis.diagnose import Diagnosis
 from kernelprop.files import write_whole
 from kernelprop.report import drawings, sections, tables
@@ -15,7 +17,7 @@ from kernelprop.results import Evolution
 from kernelprop.tables import strict
 
 
-def page(name: str, diagnosis: Diagnosis, kernel0: Any, version: str) -> str:
+def page(name: str, diagnosis: Diagnosis, kernel0: Any, version: str, remarks: Sequence[str] = ()) -> str:
     """A diagnosis as HTML that needs no other file and no network.
 
     Args:
@@ -23,6 +25,7 @@ def page(name: str, diagnosis: Diagnosis, kernel0: Any, version: str) -> str:
         diagnosis: what was found and tried; heat maps are drawn of the depths whose kernels it kept.
         kernel0: the input kernel, ``(T, T)``.
         version: of the program, for the foot of the page.
+        remarks: what a reader should know about the description, a line each.
 
     >>> import kernelprop as kp
     >>> from kernelprop.diagnosis.diagnose import diagnose
@@ -37,7 +40,7 @@ def page(name: str, diagnosis: Diagnosis, kernel0: Any, version: str) -> str:
         "name": escape(name),
         "headline": escape(sections.headline(diagnosis)),
         "state": "healthy" if diagnosis.healthy else "ill",
-        "findings": sections.findings(diagnosis),
+        "findings": sections.findings(diagnosis, remarks),
         "remedies": sections.remedies(diagnosis, kernel0),
         "kernel_charts": drawings.kernel_charts(diagnosis),
         "options": sections.options([name for name, _ in named]),
@@ -71,7 +74,7 @@ def _heatmaps(name: str, evolution: Evolution) -> dict[str, Any]:
     return {
         "name": name,
         **heatmap_data(evolution),
-        "mean_correlation": strict(evolution.mean_correlation[kept].tolist()),
+        "mean_correlation": strict([unless_rounding(c) for c in evolution.mean_correlation[kept].tolist()]),
         "rank_residual": strict(evolution.rank_residual[kept].tolist()),
         "diagonal": strict([[row.min(), row.max()] for row in evolution.diagonal[kept].astype(float)]),
     }

@@ -22,16 +22,23 @@ def headline(diagnosis: Diagnosis) -> str:
     return "One problem found." if len(ills) == 1 else f"{len(ills)} problems found."
 
 
-def findings(diagnosis: Diagnosis) -> str:
-    """What was found, ills first; for a healthy network its numbers too."""
+def findings(diagnosis: Diagnosis, remarks: Sequence[str] = ()) -> str:
+    """What was found, ills first, and remarks on the description; for a healthy network its numbers too."""
     found = sorted(diagnosis.before.findings, key=lambda finding: not finding.ill)
     items = "".join(
         f'<li class="{"ill" if finding.ill else "remark"}"><strong>{"Problem" if finding.ill else "Note"}:</strong> '
         f"{escape(sentence(finding.words))}</li>"
         for finding in found
-    )
+    ) + "".join(f'<li class="remark"><strong>Note:</strong> {escape(remark)}</li>' for remark in remarks)
     listed = f'<ul class="findings">{items}</ul>' if items else ""
-    return listed + ("" if diagnosis.before.ills else tables.numbers_of(diagnosis.before))
+    if diagnosis.before.ills:
+        return listed
+    return f"{listed}<p>{escape(judged_by(diagnosis.before))}.</p>{tables.numbers_of(diagnosis.before)}"
+
+
+def judged_by(examination: Examination) -> str:
+    """What decided about a network: each number beside its limit, so that a narrow one is seen."""
+    return f"Judged by: {', '.join(margin.words for margin in examination.margins)}"
 
 
 def sentence(words: str) -> str:
@@ -74,6 +81,7 @@ def _card(number: int, attempt: Attempt, kernel0: object) -> str:
     return (
         f'<article class="card"><h3>{number}. {escape(_capital(attempt.name))}</h3>'
         f'<p class="change">{escape("; ".join(attempt.changes))}</p>'
+        f"<p>{'Cures it' if attempt.cures else 'Helps, but does not cure it'}. {escape(judged_by(after))}.</p>"
         f"{tables.before_and_after(attempt.before, after)}{rest}{_toml(after, kernel0)}</article>"
     )
 
@@ -96,7 +104,7 @@ def _outcome(attempt: Attempt) -> str:
     if attempt.after is None:
         return f"not possible here: {attempt.refusal}"
     left = " ".join(sentence(finding.words) for finding in attempt.after.findings if finding.ill)
-    return f"{'; '.join(attempt.changes)}. Still: {left}"
+    return f"{'; '.join(attempt.changes)}. Still: {left} {judged_by(attempt.after)}."
 
 
 def network(examination: Examination, kernel0: object) -> str:

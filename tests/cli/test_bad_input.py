@@ -88,8 +88,8 @@ BAD = [
     ("evolve --attention A.npy --alpha nan", "alpha: nan"),
     ("evolve --attention A.npy --skip inf", "inf"),
     ("evolve --attention A.npy --kernel equicorrelated", "--correlation: a number is wanted"),
-    ("evolve --attention A.npy --kernel equicorrelated --correlation 2", "2 for 3 positions"),
-    ("evolve --attention A.npy --kernel exponential --decay -1", "-1 is negative"),
+    ("evolve --attention A.npy --kernel equicorrelated --correlation 2", "--correlation: 2 for 3 positions"),
+    ("evolve --attention A.npy --kernel exponential --decay -1", "--decay: -1 is negative"),
     # options that would be ignored
     ("evolve --attention uspa --length 4 --gamma 1", "--gamma: has no meaning for --attention uspa"),
     ("evolve --attention A.npy --causal", "--causal: has no meaning for --attention A.npy"),
@@ -150,6 +150,8 @@ BAD = [
     # show
     ("show", "Missing argument"),
     ("show missing.npz", "missing.npz: no such file"),
+    ("show .", ".: is a folder; show wants the file of a result, such as ./evolution.npz (cut.npz, damaged.npz, "),
+    ("show folder.npy", "such as folder.npy/evolution.npz (no .npz there)"),
     ("show two.npz", "two.npz: not a file of kernelprop, or a broken one"),
     ("show K.npy", "K.npy: not a file of kernelprop, or a broken one"),
 ]

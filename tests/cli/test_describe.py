@@ -2,6 +2,7 @@
 
 import tomllib
 
+import numpy as np
 import pytest
 
 import kernelprop as kp
@@ -74,6 +75,40 @@ def test_bad_input_ends_in_one_line(command, network, arguments, message):
     assert ran.code == 2
     assert ran.err.startswith(f"error: {message}")
     assert ran.err.count("\n") == 1
+
+
+REMARK = (
+    "given attention: 2 of 3 rows do not sum to 1, the largest deviation is 3 (position 1); "
+    "1 entry is negative; raw logits need a softmax first"
+)
+LOGITS = [[1.0, 0.0, 0.0], [2.0, 3.0, -1.0], [0.5, 0.5, 1.5]]
+
+
+@pytest.fixture
+def logits(tmp_path):
+    np.save(tmp_path / "logits.npy", LOGITS)
+    (tmp_path / "logits.toml").write_text('[attention]\nkind = "dense"\nfile = "logits.npy"\n')
+
+
+def test_given_rows_that_are_no_shares_are_remarked_on(command, logits):
+    for arguments in ("describe logits.toml", "describe --attention logits.npy"):
+        assert command(arguments).out.splitlines()[-1] == REMARK
+        assert command(f"{arguments} --json").table["notes"] == [REMARK]
+
+
+@pytest.mark.slow
+def test_the_remark_goes_with_the_result(command, logits):
+    command("evolve logits.toml --no-plots --quiet")
+    assert command("describe kernelprop-output/evolution.npz").out.splitlines()[-1] == REMARK
+    for arguments in ("evolve logits.toml --kernel identity", "evolve --attention logits.npy"):
+        ran = command(f"{arguments} --no-plots")
+        assert ran.out.splitlines().count(REMARK) == 1
+        assert ran.err == ""
+    assert REMARK in command("show kernelprop-output/evolution.npz --no-plots --json").table["notes"]
+
+
+def test_constructions_are_not_remarked_on(command):
+    assert "given attention" not in command("describe --attention espa --length 4 --depth 2 --alpha 1 --beta 1").out
 
 
 def test_letters_that_a_stream_lacks_are_spelled_out():

@@ -28,6 +28,8 @@ def test_a_sick_one_gets_its_findings_and_fixes(command, networks):
     for words in (
         "problem: The network collapses by layer 1",
         "cures it: residual scale",
+        "Judged by: mean correlation ",
+        " < 0.99, rank residual ",
         "rank residual, last: 0 -> 0.",
     ):
         assert words in ran.out
@@ -35,8 +37,19 @@ def test_a_sick_one_gets_its_findings_and_fixes(command, networks):
     assert not ran.table["healthy"]
     assert {tuple(one["remedies"]) for one in ran.table["suggestions"]} >= {("residual scale",)}
     assert all(one["cures"] for one in ran.table["suggestions"])
+    for one in ran.table["suggestions"] + ran.table["tried"]:
+        assert one["cures"] == (one["after"] is not None and not any(margin["ill"] for margin in one["judged_by"]))
     assert ran.err == ""
     assert command("report sick.toml --out page.html --quiet")[1:] == ("", "")
+
+
+@pytest.mark.slow
+def test_given_rows_that_are_no_shares_are_remarked_on(command, tmp_path):
+    (tmp_path / "given.toml").write_text('[attention]\nkind = "dense"\nmatrix = [[2.0, 0.0], [0.0, 1.0]]\n')
+    remark = "given attention: 1 of 2 rows does not sum to 1, the largest deviation is 1 (position 0)"
+    assert f"note: {remark}" in command("report given.toml").out
+    assert command("report given.toml --json").table["notes"][0].startswith(remark)
+    assert f"<strong>Note:</strong> {remark}" in (tmp_path / "kernelprop-report.html").read_text(encoding="utf-8")
 
 
 BAD = [

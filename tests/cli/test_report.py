@@ -39,6 +39,17 @@ def test_a_table_fits_a_terminal_of_eighty_columns(evolution):
     assert max(len(line.rstrip()) for line in tables.splitlines()) <= 80
 
 
+def test_a_correlation_of_rounding_is_printed_as_0_and_one_beyond_it_is_not():
+    from kernelprop.cli.compare import _readable
+    from kernelprop.diagnosis.collapse import unless_rounding
+
+    assert [unless_rounding(c) for c in (1.9e-17, -1.9e-17, 1e-14)] == [0.0, 0.0, 1e-14]
+    assert unless_rounding(1 - 2**-53) == 1 - 2**-53
+    row = {"name": "mean_correlation", "predicted": 1.9e-17, "measured": 2e-8, "z": 0.0, "difference": 1e-9}
+    assert [_readable(row)[name] for name in ("predicted", "measured", "difference")] == [0, 0, 1e-9]
+    assert _readable(row | {"name": "rank_residual"})["predicted"] == 1.9e-17
+
+
 def test_zero_has_no_sign():
     from kernelprop.cli.report import _unsigned_zero
 

@@ -139,8 +139,14 @@ def test_files_are_found_beside_the_description(load, tmp_path, monkeypatch):
             ESPA + "mask = [false, true, true, true, true, true, true, true]",
             r"net.toml: \[attention\] mask: masked: layer 1, position 0: every key that it attends to is masked",
         ),
-        (ESPA + "mask = [1, 0]", r"net.toml: \[attention\] mask: masked: mask: dtype int64 is not bool"),
-        (ESPA + "gamma = -1.0", r"net.toml: \[attention\]: espa: depth 1: gamma is -1; it must be positive"),
+        (ESPA + "mask = [1, 0]", r"net.toml: \[attention\] mask: dtype int64 is not bool"),
+        (ESPA + "gamma = -1.0", r"net.toml: \[attention\] gamma: is -1; it must be positive"),
+        (ESPA + "gamma0 = -1.0", r"net.toml: \[attention\] gamma0: is -1; it must be positive"),
+        (ESPA + "gamma = nan", r"net.toml: \[attention\] gamma: a number is wanted, nan was given"),
+        (ESPA.replace("espa", "uspa") + "rho = inf", r"\[attention\] rho: a finite number is wanted, inf was given"),
+        (ESPA.replace("depth = 4", "depth = 0"), r"net.toml: \[attention\] depth: 0 is too small"),
+        (ESPA + "copies = 0", r"net.toml: \[attention\] copies: 0 is too small"),
+        (ESPA + "mix = {alpha = inf, beta = 1}", r"\[attention\] mix.alpha: inf; every entry must be finite"),
         (ESPA + 'gamma = "small"', r"net.toml: \[attention\] gamma: a number is wanted, 'small' was given"),
         (ESPA + "causal = 1", r"\[attention\] causal: true or false is wanted, 1 was given"),
         ('[attention]\nkind = "espa"', r"\[attention\] length: is missing: the number of positions"),
@@ -156,7 +162,7 @@ def test_files_are_found_beside_the_description(load, tmp_path, monkeypatch):
         ('[attention]\nkind = "dense"\nmatrix = [[1, 2], [3]]', "matrix: the rows have different lengths"),
         (ESPA + "mix = {alpha = 1}", r"\[attention\] mix.beta: is missing"),
         (ESPA + "[mlp]\nexpansion = 4", r"\[mlp\] activation: is missing"),
-        (ESPA + '[mlp]\nactivation = "rleu"', r"\[mlp\] activation: activation: 'rleu' is unknown; the names are cos"),
+        (ESPA + '[mlp]\nactivation = "rleu"', r"\[mlp\] activation: 'rleu' is unknown; the names are cos"),
         (ESPA + '[mlp]\nactivation = {kind = "dsk"}', r"\[mlp\] activation.kind: 'dsk' is unknown; one of dks, tat"),
         (ESPA + '[mlp]\nactivation = {kind = "dks", fn = "gelu", eta = 1}', r"activation.eta: is unknown; entries"),
         (
@@ -165,17 +171,23 @@ def test_files_are_found_beside_the_description(load, tmp_path, monkeypatch):
         ),
         (
             ESPA + '[mlp]\nactivation = {kind = "tat", fn = "leaky_relu", eta = 0.99}',
-            r"\[mlp\] activation: eta: 0.99 can't be reached by 4 nonlinear layers",
+            r"\[mlp\] activation.eta: 0.99 can't be reached by 4 nonlinear layers",
         ),
+        (ESPA + '[mlp]\nactivation = {kind = "dks", fn = "x"}', r"\[mlp\] activation.fn: 'x' is unknown"),
+        (ESPA + '[mlp]\nactivation = "relu"\nexpansion = -1', r"\[mlp\] expansion: is -1; it must be positive"),
+        (ESPA + '[mlp]\nactivation = "relu"\ngain_in = [1, 2]', r"\[mlp\] gain_in: 2 values for 4 layers"),
         (ESPA + '[mlp]\nactivation = "relu"\nexperts = 8', r"\[mlp\] experts: is not supported: mixtures of experts"),
         (ESPA + '[mlp]\nactivation = "relu"\ngain_gate = 2', r"\[mlp\] gain_gate: is unknown"),
         (ESPA + '[residual]\nchoice = "plane"', r"\[residual\] choice: 'plane' is unknown; one of none, plain"),
         (ESPA + '[residual]\nchoice = "normalised"', r"\[residual\] beta: is missing"),
         (ESPA + "[residual]\nattention = 1", r"\[residual\] attention: a pair \[alpha, beta\] is wanted, 1 was given"),
-        (ESPA + "[residual]\nattention = [1, [1, 2]]", r"net.toml: residual: attention: 2 values for 4 layers"),
-        (ESPA + '[norm]\nplace = "both"', r"\[norm\]: norm: place 'both' is unknown; use 'pre' or 'post'"),
+        (ESPA + "[residual]\nattention = [1, [1, 2]]", r"net.toml: \[residual\] attention: 2 values for 4 layers"),
+        (ESPA + '[norm]\nplace = "both"', r"\[norm\]: place 'both' is unknown; use 'pre' or 'post'"),
+        (ESPA + '[input]\nkind = "equicorrelated"\ncorrelation = 1.5', r"\[input\] correlation: 1.5 for 8 positions"),
+        (ESPA + '[input]\nkind = "exponential"\ndecay = -1', r"\[input\] decay: -1 is negative"),
+        (ESPA + '[positions]\nkind = "learned"\nvariance = -1', r"\[positions\] variance: -1 is negative"),
         (ESPA + '[input]\nkind = "equicorrelated"', r"\[input\] correlation: is missing"),
-        (ESPA + '[input]\nkind = "given"\nmatrix = [[1, 2], [2, 1]]', r"\[input\]: kernel: positions 0 and 1: entry 2"),
+        (ESPA + '[input]\nkind = "given"\nmatrix = [[1, 2], [2, 1]]', r"\[input\] matrix: positions 0 and 1: entry 2"),
         (ESPA + '[input]\nkind = "tokens"\ntokens = [1, 2]', r"\[input\]: 2 positions, but the attention has 8"),
         ("parallel = 1\n" + ESPA, r"net.toml: parallel: true or false is wanted, 1 was given"),
         (ESPA.replace("depth = 4", "depth = 4\ngammas = [1, 0.5]"), "depth=4 conflicts with the 1 layers of"),
@@ -185,6 +197,37 @@ def test_what_is_wrong_is_told_in_one_line(load, text, message):
     with pytest.raises(ValueError, match=message) as caught:
         load(text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("attention", "remark"),
+    [
+        (
+            "matrix = [[3.0, -1.0], [0.5, 0.5]]",
+            "1 of 2 rows does not sum to 1, the largest deviation is 1 (posi",
+        ),
+        (
+            "matrix = [[[[2, 2], [1, 5]]]]",
+            "2 of 2 rows do not sum to 1, the largest deviation is 5 (layer 1, head 0",
+        ),
+        ("matrix = [[1.5, -0.5], [0, 1]]\nmix = {alpha = 1, beta = 2}", "given attention: 1 entry is negative; raw"),
+        ("matrix = [[1, 0], [0.4996, 0.5]]\nmix = {alpha = 1, beta = 2}", None),
+    ],
+)
+def test_given_rows_that_are_no_shares_are_remarked_on(load, attention, remark):
+    notes = load(f'[attention]\nkind = "dense"\n{attention}').notes
+    assert notes == () if remark is None else remark in notes[0]
+    assert all("raw logits need a softmax first" in note and "\n" not in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "attention",
+    ['"espa"\ncausal = false', '"espa"', '"softmax"\nrescale = [2, 2, 2]', '"uniform"\nmix = {alpha = 1, beta = 1}'],
+)
+def test_rows_of_constructions_sum_to_what_these_say(load, attention):
+    described = load(f"[attention]\nlength = 3\ndepth = 2\nkind = {attention}")
+    assert described.notes == ()
+    assert np.abs(described.model.attention.as_matrix().sum(-1) - 1).max() > 1e-3
 
 
 def test_files_that_are_no_text(tmp_path):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from kernelprop.diagnosis.collapse import collapse_findings, collapsed_since
-from kernelprop.diagnosis.diagonal import diagonal_findings
+from kernelprop.diagnosis.diagonal import diagonal_factors, diagonal_findings
 from kernelprop.diagnosis.finding import runs
+from kernelprop.diagnosis.margins import margins
 from kernelprop.diagnosis.trainability import gradient_spread, trainability_findings
 
 
@@ -93,6 +94,17 @@ def test_the_equal_steps_of_a_normed_residual_stream_are_worth_knowing_and_no_mo
     assert kinds(diagonal_findings(evolution(powers(49 ** (1 / 24), 24)), normed=True)) == [("growth", True)]
 
 
+def test_the_factors_that_decide_are_those_of_a_geometric_and_of_an_even_diagonal():
+    """Doubling: 2³ from depth 0, 2² shrunk upside down from depth 1. Even steps 1 to 49: the last half alone makes
+    (49/25)² = 3.84 over all 24 layers, which decides where norms are."""
+    assert diagonal_factors(evolution(powers(2, 3)), normed=False) == pytest.approx({"growth": 8, "shrinkage": 1 / 4})
+    steps = evolution(1 + 2 * np.arange(25.0)[:, None])
+    assert diagonal_factors(steps, normed=False)["growth"] == pytest.approx(49)
+    assert diagonal_factors(steps, normed=True)["growth"] == pytest.approx((49 / 25) ** 2)
+    steps.diagonal[-1] = np.inf
+    assert diagonal_factors(steps, normed=True) == {"growth": np.inf}
+
+
 def test_the_worst_position_is_named_where_they_differ():
     diagonal = powers(1, 4)
     diagonal[:, 2] = 3.0 ** np.arange(5)
@@ -124,6 +136,31 @@ def test_value_gradients_a_hundred_times_apart_are_ill():
     assert not list(trainability_findings(norms([1.0, 99.0], [1.0, 99.0])))
     (found,) = trainability_findings(norms([1.0, 200.0], [1.0, 200.0]))
     assert found.words == "the value gradient of layer 2 is 200 times that of layer 1"
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "words"),
+    [
+        ("mean correlation", {"correlation": 0.98996}, "mean correlation 0.98996 < 0.99"),
+        ("mean correlation", {"correlation": 0.99}, "mean correlation 0.99 >= 0.99 (ill)"),
+        ("rank residual", {"residual": 0.1}, "rank residual 0.1 <= 0.1 (ill)"),
+        ("rank residual", {"residual": 0.10001}, "rank residual 0.10001 > 0.1"),
+        ("growth of the diagonal", {"factor": 10.1}, "growth of the diagonal 10.1 >= 10 (ill)"),
+        ("least query over value gradient", {"query": 2.0**-8 * 0.99}, "gradient 0.003867 < 0.003906 (ill)"),
+        ("value gradients, largest over least", {"value": 99.9999}, "largest over least 99.9999 < 100"),
+    ],
+)
+def test_a_number_stands_beside_its_limit_in_digits_that_tell_them_apart(name, changed, words):
+    given = {"correlation": 0.5, "residual": 0.5, "factor": 1.0, "query": 1.0, "value": 1.0} | changed
+    seen = evolution(powers(given["factor"], 1), [0.0, given["correlation"]], [1.0, given["residual"]])
+    seen.kernels = np.ones(1)
+    weights = norms([given["query"], 1.0], [1.0, given["value"]])
+    found = {margin.name: margin for margin in margins(seen, weights, normed=False)}
+    assert found[name].words.endswith(words)
+    ill = {finding.kind for finding in (*collapse_findings(seen), *diagonal_findings(seen, False))}
+    assert {margin.kind for margin in found.values() if margin.ill} == ill | {
+        finding.kind for finding in trainability_findings(weights)
+    }
 
 
 def test_layers_without_queries_are_not_called_dead():

@@ -18,6 +18,8 @@ CHOOSE = (
 )
 PIXELS = "Array.from(document.getElementById('map').getContext('2d').getImageData(0, 0, {0}, {0}).data)"
 
+LEGENDS = "Array.from(document.querySelectorAll('.legend .mark')).map(m => m.getClientRects().length > 0)"
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -83,6 +85,7 @@ def test_the_slider_moves_the_marks_of_all_charts(desk):
     desk.run(SLIDE.format(sick.DEPTH))
     last = desk.run(place)
     assert len(first) >= 4
+    assert desk.run(LEGENDS) == [True] * len(first)
     assert all(a[0] != b[0] and b[1] == "visible" for a, b in zip(first, last, strict=True))
 
 
@@ -147,4 +150,5 @@ def test_without_scripts_the_words_and_charts_are_there(chromium, made):
     text = chromium.run("document.body.innerText")
     assert "Verdict" in text
     assert "need the page" in text
+    assert not any(chromium.run(LEGENDS))
     assert chromium.run("document.querySelectorAll('.chart > svg').length") >= 4

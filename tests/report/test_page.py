@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 from kernelprop.report.charts import Chart, Line, figure
 from kernelprop.report.heatmaps import kept_depths, shown_positions
-from kernelprop.report.page import write_page
+from kernelprop.report.page import _part, write_page
 from kernelprop.report.scales import Scale, depth_ticks, log_scale
+from kernelprop.report.sections import judged_by
 from kernelprop.report.tables import number
 from tests.report import sick
 
@@ -66,6 +68,8 @@ def test_it_says_what_was_found_and_what_each_fix_changes(made):
     for attempt in found.suggestions:
         for words in attempt.changes:
             assert words in text
+    for attempt in found.attempts:
+        assert attempt.after is None or escape(judged_by(attempt.after)) in text
     assert text.count('<th scope="col">before</th>') == len(found.suggestions)
 
 
@@ -120,6 +124,12 @@ def test_ticks_of_a_linear_axis_lie_on_it():
         ticks = Scale(low, high).ticks()
         assert len(ticks) >= 2
         assert all(low - 1e-9 <= tick <= high + 1e-9 for tick in ticks)
+
+
+def test_the_mark_of_the_slider_is_in_every_legend_and_shown_by_what_moves_it():
+    text = figure(Chart("c", "depth", 0, [Line("a", np.ones(2), 0)], Scale(0, 1)))
+    assert '<li class="mark" hidden><span class="swatch slider"></span>depth of the slider</li></ul>' in text
+    assert 'querySelectorAll(".legend .mark")' in _part("page.js")
 
 
 def test_heat_maps_are_thinned_evenly():
