@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from kernelprop.activations.panels import smooth_panels
+from kernelprop.activations.panels import follows_octaves, smooth_panels
 from kernelprop.activations.sampling import sample
 
 
@@ -32,6 +32,11 @@ class Integrand:
     def kinks(self) -> tuple[float, ...]:
         """Where the function has a kink or jumps: what was declared and what was found."""
         return self._seen[1]
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether intervals that halve towards 0 suit the function at every scale: one rule for all variances."""
+        return set(self.kinks) <= {0.0} and follows_octaves(partial(sample, self.function))
 
     @cached_property
     def derivative(self) -> "Integrand":
@@ -89,7 +94,7 @@ class _Known(Integrand):
 
     def __init__(self, function: Callable[[Array], Array], like: Integrand):
         super().__init__(function, like.declared)
-        self.__dict__["_seen"] = (like.ends, like.kinks)
+        self.__dict__ |= {"_seen": (like.ends, like.kinks), "graded": like.graded}
 
 
 @lru_cache(maxsize=128)

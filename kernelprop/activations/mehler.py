@@ -6,19 +6,24 @@ tolerance or handed to another method.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from kernelprop.activations.integrand import Integrand
-from kernelprop.activations.quadrature import line_rule
+from kernelprop.activations.quadrature import graded_rule, line_rule
 from kernelprop.activations.safe import root
 
 TERMS = 256
 STRIDE = 8
 ROWS = 8
+# Where products do the work.
+LONG_STRIDE = 16
+MANY_ROWS = 64
 
 
 class Series(NamedTuple):
@@ -78,20 +83,24 @@ def mehler_sum(strides: Array, left: Array, right: Array, c: Array, pair: Callab
 
 
 def _remainder(coefficients: Float[Array, "N P"], square: Float[Array, " P"]) -> Float[Array, "N P"]:
-    kept = jnp.cumsum(coefficients**2 / jnp.where(square > 0, square, 1)[None, :], axis=0)
+    return _left(jnp.cumsum(coefficients**2 / jnp.where(square > 0, square, 1)[None, :], axis=0))
+
+
+def _left(kept: Float[Array, "..."]) -> Float[Array, "..."]:
     # The sum is 1 only to rounding: what it misses is known no better, and counts in full beside a slow series.
-    return jnp.sqrt(jnp.maximum(1 - kept, 8 * jnp.finfo(square.dtype).eps))
+    return jnp.sqrt(jnp.maximum(1 - kept, 8 * jnp.finfo(kept.dtype).eps))
 
 
 def _expand_all(function: Integrand, q: Float[Array, " P"], largest: Float[Array, ""]) -> tuple[Array, Array]:
     """Expand a few variances at a time, and only the first few where all agree."""
-    rows = min(ROWS, len(q))
+    expand, most = (_expand_by_one_rule, MANY_ROWS) if function.graded else (_expand, ROWS)
+    rows = min(most, len(q))
     blocks = -(-len(q) // rows)
     agree = jnp.all(q == q[0])
     padded = jnp.pad(q, (0, blocks * rows - len(q)), mode="edge")
 
     def block(k: Array, filled: tuple[Array, Array]) -> tuple[Array, Array]:
-        coefficients, square = _expand(function, lax.dynamic_slice_in_dim(padded, k * rows, rows), largest)
+        coefficients, square = expand(function, lax.dynamic_slice_in_dim(padded, k * rows, rows), largest)
         return (
             lax.dynamic_update_slice_in_dim(filled[0], coefficients, k * rows, 1),
             lax.dynamic_update_slice_in_dim(filled[1], square, k * rows, 0),
@@ -106,32 +115,70 @@ def _expand_all(function: Integrand, q: Float[Array, " P"], largest: Float[Array
 
 
 def _expand(function: Integrand, q: Float[Array, " P"], largest: Float[Array, ""]) -> tuple[Array, Array]:
-    """Coefficients a stride at a time, until the rest is beyond what entries with ``|c| <= largest`` need."""
+    """Coefficients by a rule for each variance, as many as entries with ``|c| <= largest`` need."""
     x, weights = line_rule(q, function)
     values = function.function(root(q)[:, None] * x)
     weighted = weights * values
-    square = jnp.sum(weighted * values, axis=1)
     number = jnp.arange(TERMS).astype(q.dtype)
     rise, fall = 1 / jnp.sqrt(number + 1), jnp.sqrt(number / (number + 1))
+    ones = lax.optimization_barrier(jnp.ones_like(x[0]))
 
-    def stride(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        start, before, hermite, coefficients, _ = state
+    def stride(start: Array, state: tuple[Array, Array]) -> tuple[tuple[Array, Array], Float[Array, "S P"]]:
+        before, hermite = state
         up, down = (lax.dynamic_slice_in_dim(factors, start, STRIDE) for factors in (rise, fall))
         # Weighted Hermite polynomials; their sums as one product, which is several times faster than reductions.
         found = []
         for n in range(STRIDE):
             found.append(hermite)
             before, hermite = hermite, (x * up[n]) * hermite - down[n] * before
-        sums = jnp.matmul(jnp.stack(found), ones, precision=lax.Precision.HIGHEST)
-        coefficients = lax.dynamic_update_slice_in_dim(coefficients, sums, start, 0)
-        left = jnp.max(_remainder(coefficients, square)[-1])
+        return (before, hermite), _product(jnp.stack(found), ones)
+
+    square = jnp.sum(weighted * values, axis=1)
+    return _strides(stride, (jnp.zeros_like(x), weighted), STRIDE, square, largest), square
+
+
+def _expand_by_one_rule(function: Integrand, q: Float[Array, " P"], largest: Float[Array, ""]) -> tuple[Array, Array]:
+    """Coefficients by one rule for all variances: products with a table of Hermite polynomials."""
+    x, weights, table = (jnp.asarray(numbers, q.dtype) for numbers in _table())
+    values = function.function(x[:, None] * root(q)[None, :])
+
+    def stride(start: Array, nothing: tuple[()]) -> tuple[tuple[()], Float[Array, "S P"]]:
+        return nothing, _product(lax.dynamic_slice_in_dim(table, start, LONG_STRIDE), values)
+
+    square = _product(weights, values * values)
+    return _strides(stride, (), LONG_STRIDE, square, largest), square
+
+
+def _strides(
+    stride: Callable, state: Any, length: int, square: Float[Array, " P"], largest: Float[Array, ""]
+) -> Float[Array, "N P"]:
+    """Coefficients a stride at a time, until the rest is beyond what entries with ``|c| <= largest`` need."""
+
+    def step(carry: tuple[Array, Any, Array, Array, Array]) -> tuple[Array, Any, Array, Array, Array]:
+        start, state, coefficients, kept, _ = carry
+        state, found = stride(start, state)
+        coefficients = lax.dynamic_update_slice_in_dim(coefficients, found, start, 0)
+        kept += jnp.sum(found * found, axis=0)
+        left = jnp.max(_left(kept / jnp.where(square > 0, square, 1)))
         # The other function of a pair may have all of itself in what is left; and an entry that is no number must not
         # end the series for its neighbours.
-        wanted = ~(largest ** (start + STRIDE).astype(q.dtype) * left <= enough(q.dtype))
-        return start + STRIDE, before, hermite, coefficients, wanted
+        wanted = ~(largest ** (start + length).astype(square.dtype) * left <= enough(square.dtype))
+        return start + length, state, coefficients, kept, wanted
 
-    ones = lax.optimization_barrier(jnp.ones_like(x[0]))
-    empty = jnp.zeros((TERMS, len(q)), q.dtype)
-    state = (jnp.zeros((), int), jnp.zeros_like(x), weighted, empty, jnp.array(True))
-    found = lax.while_loop(lambda state: (state[0] < TERMS) & state[-1], stride, state)
-    return found[3], square
+    empty = jnp.zeros((TERMS, len(square)), square.dtype)
+    carry = (jnp.zeros((), int), state, empty, jnp.zeros_like(square), jnp.array(True))
+    return lax.while_loop(lambda carry: (carry[0] < TERMS) & carry[-1], step, carry)[2]
+
+
+@lru_cache(maxsize=1)
+def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes, weights, and the weighted Hermite polynomials at the nodes, ``(N, n)``."""
+    x, weights = graded_rule()
+    rows = [weights, x * weights]
+    for n in range(1, TERMS - 1):
+        rows.append((x * rows[n] - np.sqrt(n) * rows[n - 1]) / np.sqrt(n + 1))
+    return x, weights, np.stack(rows)
+
+
+def _product(left: Array, right: Array) -> Array:
+    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)

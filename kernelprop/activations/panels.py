@@ -46,6 +46,20 @@ def smooth_panels(sampler: Sampler, kinks: tuple[float, ...]) -> tuple[np.ndarra
     raise _undeclared(known[0])
 
 
+def follows_octaves(sampler: Sampler) -> bool:
+    """Whether a polynomial follows the function between any ``x`` and ``2x``, and so between 0 and a small one.
+
+    Intervals that halve towards 0 then suit it at every scale. Four sets of them, shifted against each other, are
+    looked at; a kink at 0 is between two.
+    """
+    for shift in 2.0 ** (np.arange(4) / 4):
+        side = shift * np.concatenate([[0.0], 2.0 ** np.arange(-10, 10)])
+        low, high = np.concatenate([side[:-1], -side[1:]]), np.concatenate([side[1:], -side[:-1]])
+        if not _followed(sampler, low, high, SAMPLES >> 2, None)[0].all():
+            return False
+    return True
+
+
 def locate_kink(sampler: Sampler, low: float, high: float) -> float:
     """Find where, between ``low`` and ``high``, a function changes from its left branch to its right one."""
     width = high - low

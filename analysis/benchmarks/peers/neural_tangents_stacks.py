@@ -18,6 +18,8 @@ def layer(job, matrix, factor):
     width, gain = job["width"], factor * job["gain"]
     if job["stack"] == "tanh":
         return stax.serial(stax.Dense(width, W_std=gain), stax.ElementwiseNumerical(jnp.tanh, NODES))
+    if job["stack"] == "mlp":
+        return stax.serial(stax.Dense(width, W_std=gain), stax.Relu())
     if job["stack"] == "structured":
         return stax.GlobalSelfAttention(width, width, width, 1, W_value_std=factor, linear_scaling=True)
     if job["stack"] == "attention":
@@ -34,7 +36,7 @@ def prepare(job):
     jax.config.update("jax_enable_x64", job["dtype"] == "float64")
     with np.load(job["arrays"]) as arrays:
         x, matrix = (arrays[name].astype(job["dtype"]) for name in ("inputs", "matrix"))
-    place = {"tanh": (), "structured": (None,)}.get(job["stack"], (slice(None), None))
+    place = {"tanh": (), "mlp": (), "structured": (None,)}.get(job["stack"], (slice(None), None))
     x, built = jnp.asarray(x[place] if place else x), {}
 
     def build(factor):

@@ -51,7 +51,8 @@ def _network(job: dict[str, Any], matrix: np.ndarray, factor: float) -> kp.Trans
         return kp.Transformer(kp.espa(length, depth, gamma=factor * 0.005))
     if job["stack"] == "block":
         return kp.Transformer(kp.dense(matrix), depth, kp.MLP("relu", gain_in=gain))
-    return kp.Transformer(kp.identity(length), depth, kp.MLP("tanh", gain_in=gain))
+    activation = {"mlp": "relu", "tanh": "tanh"}[job["stack"]]
+    return kp.Transformer(kp.identity(length), depth, kp.MLP(activation, gain_in=gain))
 
 
 def _numpy_loop(job: dict[str, Any], kernel: np.ndarray, matrix: np.ndarray) -> Run:
@@ -85,7 +86,10 @@ def _layer(job: dict[str, Any], xp: Any, product: Callable[..., Any]) -> Callabl
     def block(found: Any, matrix: Any, factor: Any) -> Any:
         return factor**2 * job["gain"] ** 2 * _relu(xp, product(product(matrix, found), matrix.T))
 
-    return attention if job["stack"] == "attention" else block
+    def mlp(found: Any, matrix: Any, factor: Any) -> Any:
+        return factor**2 * job["gain"] ** 2 * _relu(xp, found)
+
+    return {"attention": attention, "block": block, "mlp": mlp}[job["stack"]]
 
 
 def _scanned(job: dict[str, Any], layer: Callable[..., Any], kernel: np.ndarray, matrix: np.ndarray) -> Run:

@@ -34,13 +34,26 @@ def _deep(row: Row) -> bool:
     return row["stack"] == "block" and (row["length"], row["depth"], row["dtype"]) == (128, 100, "float64")
 
 
+def _long_mlp(row: Row) -> bool:
+    return row["stack"] == "mlp" and (row["length"], row["dtype"]) == (512, "float64")
+
+
 TARGETS = (
     Target("its repeated stack", 3, "repeated", RUNNING, _stack("block"), PRODUCTS),
     Target("its unrolled stack", 1.5, "unrolled", RUNNING, _stack("block"), PRODUCTS),
     Target("its repeated attention, ours structured", 10, "repeated", RUNNING, _stack("structured"), FIXED),
     Target("its unrolled attention, ours structured", 10, "unrolled", RUNNING, _stack("structured"), FIXED),
     Target("building and running an unrolled stack of 100 layers", 50, "unrolled", BUILDING, _deep, COMPILED),
-    Target("the same for another gain, where ours is not built again", 50, "unrolled", ANOTHER, _deep, FIXED),
+    Target("building and running 100 layers of its serial MLP", 10, "unrolled", BUILDING, _long_mlp, COMPILED),
+    Target("building and running 100 layers of its scanned MLP", 1, "repeated", BUILDING, _long_mlp, COMPILED),
+    Target(
+        "building and running such a stack for another gain, where ours is not built again",
+        50,
+        "unrolled",
+        ANOTHER,
+        _deep,
+        FIXED,
+    ),
     Target("its quadrature of tanh", 100, "repeated", RUNNING, _stack("tanh"), EXPANDED),
     Target("dks solves", 1, "dks", RUNNING, lambda row: "dks" in row[RUNNING], FIXED),
 )

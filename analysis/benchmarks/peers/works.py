@@ -15,7 +15,8 @@ POINTS = (-2.0, -1.0, -0.3, 0.4, 1.1, 2.5)
 class Work(NamedTuple):
     """``depth`` layers of a stack over ``length`` positions; ``alike`` are the contenders whose kernels must agree.
 
-    Stacks: ``attention`` is ``A Σ Aᵀ`` with one given ``A``; ``block`` adds a ReLU layer; ``structured`` is attention
+    Stacks: ``attention`` is ``A Σ Aᵀ`` with one given ``A``; ``block`` adds a ReLU layer, which alone is ``mlp``;
+    ``structured`` is attention
     only, E-SPA here and softmax attention in the peer, another map; ``tanh`` an MLP without a closed form; ``dks`` and
     ``tat`` a solve for ``depth`` nonlinear layers.
     """
@@ -61,7 +62,7 @@ def _solves(*names: str) -> list[Work]:
 
 
 def full() -> list[Work]:
-    """Everything; unrolled stacks of 300 layers, and of 100 over many positions, take minutes to build and are not."""
+    """Everything; unrolled blocks of 300 layers, and of 100 over many positions, take minutes to build and are not."""
     both, works = ("repeated", "unrolled"), []
     for dtype in ("float64", "float32"):
         for length, depth in ((128, 10), (128, 100), (512, 10), (1024, 4)):
@@ -72,6 +73,7 @@ def full() -> list[Work]:
             works.append(Work("structured", length, depth, dtype, ("kernelprop", "repeated")))
         works += [_dense("attention", length, 10, dtype, *both) for length in (128, 512)]
         works.append(Work("structured", 128, 10, dtype, ("kernelprop", *both)))
+        works += [_dense("mlp", length, 100, dtype, *both) for length in (128, 512)]
         for length, depth in ((128, 2), (128, 6), (512, 2)):
             works.append(Work("tanh", length, depth, dtype, ("kernelprop", "repeated"), ("repeated",)))
     return works + _solves("gelu", "gelu_tanh", "tanh", "softplus", "swish")
