@@ -30,6 +30,11 @@ def measure(quick: bool) -> dict[str, Any]:
     print(f"float32 against float64, E-SPA: largest difference {error['largest difference']:.2g}")
     peak = peak_memory.espa_peak(*((2048, 4) if quick else (8192, 8)), "float32")
     print(f"peak memory, E-SPA, T = {peak['length']}, float32: {peak['peak GiB']:.2f} GiB")
+    large = peak_memory.espa_and_gelu_peak(*((2048, 4) if quick else (16384, 24)), "float32")
+    print(
+        f"peak memory, E-SPA and a GELU MLP, T = {large['length']}, L = {large['depth']}, float32: "
+        f"{large['peak GiB']:.2f} GiB, {large['seconds']:.0f} s"
+    )
     started = starting.costs(repeats)
     starting.show(started)
     return {
@@ -38,6 +43,7 @@ def measure(quick: bool) -> dict[str, Any]:
         "starting": started,
         "single precision": error,
         "memory": peak,
+        "memory with an MLP": large,
     }
 
 
@@ -59,7 +65,8 @@ def show(row: dict[str, Any]) -> None:
     times = ", ".join(f"{name} {value:.3g}" for name, value in row["milliseconds a layer"].items())
     print(
         f"{row['dtype']} T = {row['length']:>5}: {times} ms a layer; dense {row['dense / two products']:.2f} x two "
-        f"products; E-SPA {row['dense / espa']:.1f} x faster than dense",
+        f"products; E-SPA {row['two products / espa']:.1f} x faster than they, "
+        f"{row['floors']['espa']['gap']:.1f} x its floor",
         flush=True,
     )
 

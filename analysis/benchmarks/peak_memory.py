@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from typing import Any
 
 ESPA = """
@@ -13,6 +14,14 @@ model = kp.Transformer(kp.espa({length}, {depth}))
 evolution = kp.propagate(model, certify(np.eye({length}, dtype="{dtype}")), "last", dtype="{dtype}")
 prescribed = np.exp(-0.005 * np.arange({length}))
 assert np.abs(evolution.kernels[-1][0] - prescribed).max() < 1e-4
+"""
+ESPA_AND_GELU = """
+import numpy as np
+import kernelprop as kp
+
+model = kp.Transformer(kp.espa({length}, {depth}), mlp=kp.MLP("gelu"))
+evolution = kp.propagate(model, kp.kernels.identity({length}), "last", dtype="{dtype}")
+assert np.isfinite(evolution.kernels).all() and not evolution.undefined.any()
 """
 # Not ru_maxrss, which begins at what the parent held when it forked.
 PEAK = """
@@ -29,5 +38,15 @@ def peak_gib(program: str) -> float:
 
 def espa_peak(length: int, depth: int, dtype: str) -> dict[str, Any]:
     """Peak memory of an E-SPA network from the identity kernel to the last one."""
-    peak = peak_gib(ESPA.format(length=length, depth=depth, dtype=dtype))
+    return _peak(ESPA, length, depth, dtype)
+
+
+def espa_and_gelu_peak(length: int, depth: int, dtype: str) -> dict[str, Any]:
+    """The same with a GELU MLP in every layer, and the seconds of the whole process."""
+    start = time.perf_counter()
+    return _peak(ESPA_AND_GELU, length, depth, dtype) | {"seconds": time.perf_counter() - start}
+
+
+def _peak(program: str, length: int, depth: int, dtype: str) -> dict[str, Any]:
+    peak = peak_gib(program.format(length=length, depth=depth, dtype=dtype))
     return {"length": length, "depth": depth, "dtype": dtype, "peak GiB": peak}

@@ -45,7 +45,23 @@ def layer_costs(length: int, depth: int, dtype: str, repeats: int) -> dict[str, 
         "two products / espa": milliseconds["two products"] / milliseconds["espa"],
         # The fewest bytes that a layer can move: every entry read once and written once.
         "espa, share of the bandwidth": milliseconds["one pass"] / milliseconds["espa"],
+        "floors": {name: floor(name, length, milliseconds) for name in models},
     }
+
+
+def floor(name: str, length: int, milliseconds: dict[str, float]) -> dict[str, float]:
+    """The least milliseconds that a layer's operations and its bytes take at the measured rates, and the gap left.
+
+    Operations: two products if dense; a scan over rows and one over columns, a product and a sum an entry and a rank
+    and two on the diagonal, if structured. Bytes: one pass.
+    """
+    products = 4 * length**3
+    ranks = {"dense": None, "espa": 1, "uspa": 2, "uniform": 1}
+    rank = ranks[name]
+    operations = products if rank is None else 2 * length**2 * (4 * rank + 2)
+    computed = operations / products * milliseconds["two products"]
+    least = max(computed, milliseconds["one pass"])
+    return {"operations": computed, "bytes": milliseconds["one pass"], "gap": milliseconds[name] / least}
 
 
 def propagate(model: kp.Transformer, dtype: str) -> np.ndarray:
