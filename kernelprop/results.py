@@ -50,7 +50,7 @@ class Evolution:
         eigenvalues: falling, ``(…, L+1, T)``; None unless asked for, as are the next three.
         effective_rank: ``exp(entropy of the normalised eigenvalues)``, ``(…, L+1)``.
         stable_rank: ``tr S / λ_max``, ``(…, L+1)``.
-        eigenvalue_gap: ``λ_0 / λ_1``, ``(…, L+1)``.
+        eigenvalue_gap: ``λ_0 / λ_1``, ``(…, L+1)``; infinite where ``λ_1`` is 0 or rounding, in some chain.
         attention_entropy: mean entropy of the attention rows of every layer, ``(L,)``; or None.
         description: the network that the kernels went through, or None.
         notes: what a reader should know, such as a check that was left out.

@@ -19,6 +19,7 @@ SAMPLES = 8192
 NARROW = 2.0**-24
 NARROWEST = 2.0**-52
 MOST_PANELS = 2000
+WAVE = 2.0**-8  # Of longer intervals that don't do, many are waves rather than one kink.
 
 Sampler = Callable[[np.ndarray], np.ndarray]
 
@@ -98,7 +99,8 @@ def _resolve(sampler: Sampler, kinks: tuple[float, ...]) -> np.ndarray:
             return np.unique(np.concatenate(done))
         low, high = _without_narrow(low, high, kinks)
         if sum(map(len, done)) + len(low) > MOST_PANELS:
-            raise _undeclared(float(low[len(low) // 2]))
+            at = len(low) // 2
+            raise (_fast if high[at] - low[at] > WAVE else _undeclared)(float(low[at]))
         middle = _inside(low, high)
         done.append(middle)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
@@ -118,7 +120,7 @@ def _followed(sampler: Sampler, low: np.ndarray, high: np.ndarray, samples: int,
         error = np.abs(at_checks - at_nodes @ matrix.T).max(1)
         own = np.abs(at_nodes).max(1)
         if scale is None:
-            scale = _running_size(low, high, at_checks)
+            scale = _running_size(middle + half * checks, half, at_checks)
         # What rounding x and f(x) makes of a straight line.
         slope = np.ptp(at_nodes, axis=1) / (high - low)
         rounding = 32 * np.finfo(float).eps * (own + slope * np.maximum(np.abs(low), np.abs(high)))
@@ -127,19 +129,19 @@ def _followed(sampler: Sampler, low: np.ndarray, high: np.ndarray, samples: int,
     return follows, scale
 
 
-def _running_size(low: np.ndarray, high: np.ndarray, values: np.ndarray) -> Sampler:
+def _running_size(points: np.ndarray, half: np.ndarray, values: np.ndarray) -> Sampler:
     """Root mean square over ``|y| <= |x|``: a Gaussian weighs what is nearer 0 more, so less than this is small.
 
     Not less than 1e-25 of the largest value up to twice as far, so that underflow isn't taken for a kink.
     """
-    with np.errstate(invalid="ignore", over="ignore"):
-        finite = np.isfinite(values).all(1)
-        mass = np.where(finite, np.square(values).mean(1), 0.0) * (high - low)
-        largest = np.where(finite, np.abs(values).max(1), 0.0)
-    outer = np.maximum(np.abs(low), np.abs(high))
+    outer = np.abs(points).ravel()
     order = np.argsort(outer)
-    total, reach = np.concatenate([[0.0], np.cumsum(mass[order])]), outer[order]
-    peak = np.maximum.accumulate(largest[order])
+    reach = outer[order]
+    with np.errstate(invalid="ignore", over="ignore"):
+        finite = np.where(np.isfinite(values), values, 0.0)
+        mass = (np.square(finite) * (2 * half / points.shape[1])).ravel()[order]
+        peak = np.maximum.accumulate(np.abs(finite).ravel()[order])
+    total = np.concatenate([[0.0], np.cumsum(mass)])
 
     def size(x: np.ndarray) -> np.ndarray:
         average = np.sqrt(total[np.searchsorted(reach, x, side="right")] / (2 * np.maximum(x, reach[0])))
@@ -196,6 +198,14 @@ def _interpolation(samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     degrees = np.arange(NODES) + 0.5
     project = (legendre.legvander(nodes, NODES - 1) * degrees).T * weights
     return nodes, checks, legendre.legvander(checks, NODES - 1) @ project
+
+
+def _fast(place: float) -> ValueError:
+    return ValueError(
+        f"activation: more than {MOST_PANELS} intervals are needed to follow the function up to |x| = {REACH:g}, it "
+        f"varies fast, or has kinks, as far out as x = {place:.6g}; if it is a wave, scale its argument down and put a "
+        "gain in front of it"
+    )
 
 
 def _undeclared(place: float) -> ValueError:

@@ -62,7 +62,7 @@ DEFINITIONS = MappingProxyType(
         "eigenvalues": "eigenvalues of S, uncentred, falling",
         "effective_rank": "exp(entropy of the eigenvalues of S divided by their sum), uncentred",
         "stable_rank": "tr S / (largest eigenvalue of S), uncentred",
-        "eigenvalue_gap": "(largest eigenvalue of S) / (second largest); inf where the second is 0",
+        "eigenvalue_gap": "(largest eigenvalue of S) / (second largest); inf where the second is 0 or rounding",
         "eigenvalue_ratio": "(second largest eigenvalue of S) / (largest)",
         "centred_participation_ratio": "participation ratio of C S C, C = I - 11'/T",
         "centred_effective_rank": "effective rank of C S C, C = I - 11'/T",
