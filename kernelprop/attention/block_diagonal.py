@@ -8,7 +8,8 @@ from jaxtyping import Array, Float
 
 from kernelprop import door
 from kernelprop.attention.dense import dense
-from kernelprop.attention.layer import AttentionLayer, sandwich_by_action
+from kernelprop.attention.layer import AttentionLayer
+from kernelprop.attention.row_panels import action_on_both_sides
 from kernelprop.attention.softmax_form import log_entries
 from kernelprop.attention.stack import AttentionStack
 
@@ -43,11 +44,11 @@ class BlockDiagonal(AttentionLayer):
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``A S Aᵀ`` of a symmetric ``S``, blocks between different sequences included."""
-        return sandwich_by_action(self.act, kernel)
+        return action_on_both_sides(self.act, lambda x: self.act(x.T).T, kernel)
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``Aᵀ S A`` of a symmetric ``S``, blocks between different sequences included."""
-        return sandwich_by_action(self.act_transposed, kernel)
+        return action_on_both_sides(self.act_transposed, lambda x: self.act_transposed(x.T).T, kernel)
 
     def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
         """None: with a share of the identity the structure is another."""

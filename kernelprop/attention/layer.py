@@ -136,11 +136,6 @@ def sandwich_transposed(layer: AttentionLayer, kernel: Float[Array, "T T"]) -> F
     return mean_over_heads(lambda one, s: one.sandwich_transposed(s), layer, kernel)
 
 
-def sandwich_by_action(act: Any, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-    """``A S Aᵀ`` of a symmetric ``S``, by acting on its rows, then on the rows of the transpose."""
-    return act(jnp.swapaxes(act(kernel), -1, -2))
-
-
 def _act(layer: AttentionLayer, x: Array) -> Array:
     return over_heads(lambda one, y: one.act(y), layer, x)
 

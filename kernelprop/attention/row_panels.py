@@ -1,4 +1,4 @@
-"""Rows of a kernel, a panel at a time and in place, with a state that goes from one panel to the next."""
+"""Rows of a kernel, a panel at a time: what is made of a panel is made in the cache."""
 
 from collections.abc import Callable
 
@@ -39,3 +39,21 @@ def through_panels(
 
     padded = jnp.pad(x, ((0, count * rows - length), (0, 0)))
     return lax.fori_loop(0, count, panel, (padded, state))[0][:length]
+
+
+def action_on_both_sides(
+    act: Callable[[Array], Array], act_on_rows: Callable[[Array], Array], kernel: Float[Array, "T T"]
+) -> Float[Array, "T T"]:
+    """``A S Aᵀ`` from ``act(X) = X Aᵀ``, on some rows of ``S``, and ``act_on_rows(X) = A X``, on some columns."""
+    length, columns = len(kernel), panel_rows(len(kernel))
+    if columns == length:
+        return act_on_rows(act(kernel))
+    count = -(-length // columns)
+
+    def panel(number: Array, whole: Array) -> Array:
+        here = lax.dynamic_slice_in_dim(whole, columns * number, columns, axis=1)
+        return lax.dynamic_update_slice_in_dim(whole, act_on_rows(here), columns * number, 1)
+
+    right = through_panels(lambda first, here, state: (act(here), state), kernel, jnp.zeros(()))
+    padded = jnp.pad(right, ((0, 0), (0, count * columns - length)))
+    return lax.fori_loop(0, count, panel, padded)[:, :length]

@@ -8,8 +8,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from kernelprop import door
-from kernelprop.attention.layer import AttentionLayer, sandwich_by_action
+from kernelprop.attention.layer import AttentionLayer
+from kernelprop.attention.row_panels import action_on_both_sides
 from kernelprop.attention.softmax_form import log_entries
+from kernelprop.attention.window_sums import window_sums, window_sums_of_rows
 
 
 class SlidingWindow(AttentionLayer):
@@ -34,20 +36,30 @@ class SlidingWindow(AttentionLayer):
         raise ValueError("this attention has no head axis")
 
     def act(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
-        """The mean over each window, by sums inside blocks: ``O(T)`` a row, nothing is subtracted."""
-        return window_sums(x, self.before, self.after) * self._weights(x)
+        """The mean over each window, ``O(T)`` a row."""
+        return window_sums(x, -self.before, self.after) * self._weights(x)
 
     def act_transposed(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """The sum over the windows that a position lies in, weighed."""
-        return window_sums(x * self._weights(x), self.after, self.before)
+        return window_sums(x * self._weights(x), -self.after, self.before)
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-        """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``."""
-        return sandwich_by_action(self.act, kernel)
+        """``A S Aᵀ`` in ``O(T²)``."""
+        weights = self._weights(kernel).T
+
+        def act_on_rows(x: Array) -> Array:
+            return weights * window_sums_of_rows(x, -self.before, self.after)
+
+        return action_on_both_sides(self.act, act_on_rows, kernel)
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
-        """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``."""
-        return sandwich_by_action(self.act_transposed, kernel)
+        """``Aᵀ S A`` in ``O(T²)``."""
+        weights = self._weights(kernel).T
+
+        def act_on_rows(x: Array) -> Array:
+            return window_sums_of_rows(weights * x, -self.after, self.before)
+
+        return action_on_both_sides(self.act_transposed, act_on_rows, kernel)
 
     def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
         """None: with a share of the identity the structure is another."""
@@ -68,24 +80,6 @@ class SlidingWindow(AttentionLayer):
         first = np.maximum(position - self.before, 0)
         last = np.minimum(position + self.after, self.length - 1)
         return jnp.asarray(1 / (last - first + 1), x.dtype).reshape((1,) * (x.ndim - 1) + (self.length,))
-
-
-def window_sums(x: Float[Array, "*batch T"], before: int, after: int) -> Float[Array, "*batch T"]:
-    """``y_i = Σ_{j = i − before … i + after} x_j`` along the last axis, zeros beyond the ends.
-
-    In blocks as long as the window, a window is the end of one block and the start of the next: two running sums
-    inside blocks, and no difference of large ones (van Herk's and Gil and Werman's scheme).
-    """
-    length, width = x.shape[-1], before + after + 1
-    blocks = -(-(length + width) // width)
-    padding = [(0, 0)] * (x.ndim - 1) + [(before, blocks * width - length - before)]
-    pieces = jnp.pad(x, padding).reshape(*x.shape[:-1], blocks, width)
-    starts = jnp.cumsum(pieces, axis=-1)
-    ends = jnp.flip(jnp.cumsum(jnp.flip(pieces, -1), axis=-1), -1)
-    # A window that is a block has both sums whole: one of them is dropped.
-    ends = ends.at[..., 0].set(0.0)
-    starts, ends = (sums.reshape(*x.shape[:-1], blocks * width) for sums in (starts, ends))
-    return ends[..., :length] + starts[..., width - 1 : width - 1 + length]
 
 
 def sliding_window(length: int, width: int, causal: bool = True) -> SlidingWindow:
