@@ -1,6 +1,5 @@
 """E-SPA: causal attention that takes one exponential kernel to the next (He et al. 2023, section 4)."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from kernelprop import door
 from kernelprop.attention.prescribed import signal_preserving
 from kernelprop.attention.schedules import check_gammas, espa_schedule
-from kernelprop.attention.semiseparable import Origin, Semiseparable, stacked
+from kernelprop.attention.semiseparable import Origin, Semiseparable
 from kernelprop.attention.stack import AttentionStack
 
 
@@ -56,7 +55,7 @@ def espa(
         _refuse_rising(schedule, length)
     if not causal:
         return _symmetric(schedule, length, require_nonnegative)
-    return AttentionStack(stacked([_layer(length, *pair) for pair in itertools.pairwise(schedule)]))
+    return AttentionStack(_layers(length, schedule[:-1], schedule[1:]))
 
 
 def _falling_schedule(depth: int, gamma: float, gamma0: float, length: int, nonnegative: bool) -> np.ndarray:
@@ -71,39 +70,35 @@ def _refuse_rising(gammas: np.ndarray, length: int) -> None:
         before, after = gammas[index : index + 2]
         entry = ""
         if length > 1:
-            value = _layer(2, before, after).matrix()[1, 0]
+            value = AttentionStack(_layers(2, gammas[[index]], gammas[[index + 1]]))[0].matrix()[1, 0]
             entry = f", so that attention entry (1, 0) would be {value:.12g}"
         raise ValueError(f"espa: layer {index + 1}: gamma rises from {before:g} to {after:g}{entry}; it must fall")
 
 
-def _layer(length: int, before: float, after: float) -> Semiseparable:
-    """The closed form of one layer, every coefficient without cancellation (theory: whiten, then colour)."""
-    if before == after:
-        ratio, step, first = 1.0, 0.0, 0.0
-    else:
-        variance = [-np.expm1(-2 * gamma) for gamma in (before, after)]
-        ratio = np.sqrt(variance[1] / variance[0])
+def _layers(length: int, before: np.ndarray, after: np.ndarray) -> Semiseparable:
+    """The closed form of every layer, each coefficient without cancellation (theory: whiten, then colour)."""
+    variance_before, variance_after = -np.expm1(-2 * before), -np.expm1(-2 * after)
+    ratio = np.sqrt(variance_after / variance_before)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = before - after
         # e^{−after} − e^{−before} and 1 − ratio, through expm1: both are differences of near-equal numbers.
-        fall = -np.exp(-after) * np.expm1(-(before - after)) if after < before else _rise(before, after)
-        lost = (variance[0] - variance[1]) if before > 1 else np.exp(-2 * after) * -np.expm1(-2 * (before - after))
-        step = ratio * fall
-        first = np.exp(-after) * (lost / variance[0]) / (1 + ratio) + ratio * fall
-    diagonal = np.full(length, ratio)
-    diagonal[0] = 1.0
-    right = np.full((1, length), step)
-    right[0, 0] = first
+        fall = np.where(after < before, -np.exp(-after) * np.expm1(-apart), np.exp(-before) * np.expm1(apart))
+        lost = np.where(before > 1, variance_before - variance_after, np.exp(-2 * after) * -np.expm1(-2 * apart))
+    same = before == after
+    step = np.where(same, 0.0, ratio * fall)
+    first = np.where(same, 0.0, np.exp(-after) * (lost / variance_before) / (1 + ratio) + step)
+    shape = (len(before), 1, length)
+    diagonal, right = np.broadcast_to(ratio[:, None], shape[::2]).copy(), np.broadcast_to(step[:, None, None], shape)
+    diagonal[:, 0] = 1.0
+    right = right.copy()
+    right[:, 0, 0] = first
     return Semiseparable(
         diagonal=diagonal,
-        left=np.ones((1, length)),
+        left=np.ones(shape),
         right=right,
-        log_decay=np.array([-float(after)]),
-        origin=Origin("espa", {"gamma_before": np.asarray(before), "gamma_after": np.asarray(after)}),
+        log_decay=-after[:, None],
+        origin=Origin("espa", {"gamma_before": before, "gamma_after": after}),
     )
-
-
-def _rise(before: float, after: float) -> float:
-    """``e^{−after} − e^{−before}`` for a rising γ, where the larger term is the second."""
-    return float(np.exp(-before) * np.expm1(-(after - before)))
 
 
 def _symmetric(schedule: np.ndarray, length: int, require_nonnegative: bool) -> AttentionStack:

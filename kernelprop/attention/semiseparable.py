@@ -6,7 +6,6 @@ from operator import add
 from typing import Any, Self
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -135,8 +134,3 @@ def _times(lag: np.ndarray, log_decay: np.ndarray) -> np.ndarray:
     lag = np.maximum(lag, 0)
     finite = np.where(lag == 0, 0.0, log_decay[:, None, None])
     return lag * finite
-
-
-def stacked(layers: list[Semiseparable]) -> Semiseparable:
-    """Put layers of one structure on a leading depth axis."""
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *layers)

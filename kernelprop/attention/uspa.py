@@ -1,6 +1,5 @@
 """U-SPA: causal attention that takes one uniform-correlation kernel to the next (He et al. 2023, section 4)."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from kernelprop import door
 from kernelprop.attention.mixture import Mixture
 from kernelprop.attention.schedules import check_rhos, uspa_schedule
-from kernelprop.attention.semiseparable import Origin, Semiseparable, stacked
+from kernelprop.attention.semiseparable import Origin, Semiseparable
 from kernelprop.attention.stack import AttentionStack
 from kernelprop.attention.uniform import Uniform
 
@@ -60,7 +59,7 @@ def uspa(
         _refuse_falling(schedule, length)
     if not causal:
         return _symmetric(schedule, length)
-    return AttentionStack(stacked([_layer(length, *pair) for pair in itertools.pairwise(schedule)]))
+    return AttentionStack(_layers(length, schedule[:-1], schedule[1:]))
 
 
 def _refuse_falling(rhos: np.ndarray, length: int) -> None:
@@ -68,41 +67,43 @@ def _refuse_falling(rhos: np.ndarray, length: int) -> None:
         before, after = rhos[index : index + 2]
         entry = ""
         if length > 1:
-            value = _layer(2, before, after).matrix()[1, 0]
+            value = AttentionStack(_layers(2, rhos[[index]], rhos[[index + 1]]))[0].matrix()[1, 0]
             entry = f", so that attention entry (1, 0) would be {value:.12g}"
         raise ValueError(f"uspa: layer {index + 1}: rho falls from {before:g} to {after:g}{entry}; it must rise")
 
 
-def _cholesky(length: int, rho: float) -> tuple[np.ndarray, np.ndarray]:
-    """The factor's diagonal ``F_mm`` and the constant column ``F_im``, ``i > m``, below it."""
+def _cholesky(length: int, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The factor's diagonal ``F_mm`` and the constant column ``F_im``, ``i > m``, below it; ``rho (L, 1)``."""
     m = np.arange(length)
     before, upto = 1 + (m - 1) * rho, 1 + m * rho
     return np.sqrt((1 - rho) * upto / before), rho * np.sqrt((1 - rho) / (before * upto))
 
 
-def _layer(length: int, before: float, after: float) -> Semiseparable:
-    """One layer as a semiseparable matrix of rank 2, every coefficient of one sign under the right ordering.
+def _layers(length: int, before: np.ndarray, after: np.ndarray) -> Semiseparable:
+    """Every layer as a semiseparable matrix of rank 2, each coefficient of one sign under the right ordering.
 
     ``A_ij = G_j − H_i`` below the diagonal, and ``H`` rises, so ``A_ij = A_{T−1,j} + (H_{T−1} − H_i)``.
     """
     m = np.arange(length)
-    whitened, _ = _cholesky(length, before)
-    coloured, column = _cholesky(length, after)
-    mean_share = before / np.sqrt((1 - before) * (1 + m * before) * (1 + (m - 1) * before))
+    rho = before[:, None]
+    whitened, _ = _cholesky(length, rho)
+    coloured, column = _cholesky(length, after[:, None])
+    mean_share = rho / np.sqrt((1 - rho) * (1 + m * rho) * (1 + (m - 1) * rho))
     # H_i = F'_ii u_i + Σ_{m<i} f'_m u_m and G_j = f'_j/F_jj + Σ_{m≤j} f'_m u_m with u = mean_share.
     products = column * mean_share
-    summed = np.cumsum(products) - products
+    summed = np.cumsum(products, axis=1) - products
     fall = coloured * mean_share + summed
-    last = column / whitened + summed + products - fall[-1]
-    drop = fall[-1] - fall
-    if before == after:
-        last, drop = np.zeros(length), np.zeros(length)
+    last = column / whitened + summed + products - fall[:, -1:]
+    drop = fall[:, -1:] - fall
+    same = (before == after)[:, None]
+    last, drop = np.where(same, 0.0, last), np.where(same, 0.0, drop)
+    ones = np.ones_like(drop)
     return Semiseparable(
         diagonal=coloured / whitened,
-        left=np.stack([np.ones(length), drop]),
-        right=np.stack([last, np.ones(length)]),
-        log_decay=np.zeros(2),
-        origin=Origin("uspa", {"rho_before": np.asarray(before), "rho_after": np.asarray(after)}),
+        left=np.stack([ones, drop], axis=1),
+        right=np.stack([last, ones], axis=1),
+        log_decay=np.zeros((len(before), 2)),
+        origin=Origin("uspa", {"rho_before": before, "rho_after": after}),
     )
 
 
