@@ -27,8 +27,12 @@ class SplitKernel(eqx.Module):
 
     def join(self) -> Float[Array, "T T"]:
         """The kernel matrix itself."""
-        (edge,) = made_once((self.cross + self.common / 2)[None])
-        return self.rest + (edge.T + edge)
+        edge = self.edge()
+        return self.rest + (edge[:, None] + edge[None, :])
+
+    def edge(self) -> Float[Array, "T"]:
+        """``v + s/2``: what rows and columns have beside the rest."""
+        return self.cross + self.common / 2
 
     def diagonal(self) -> Float[Array, "T"]:
         """``q_i = Σ_ii``."""
@@ -190,11 +194,13 @@ def _product(matrix: Array, vector: Array) -> Array:
 
 
 def made_once(*vectors: Float[Array, "heads T"]) -> list[Float[Array, "heads T"]]:
-    """The same vectors, behind a product that XLA can't fuse: else it makes them anew at every entry of a matrix."""
-    # A product of one column it takes for a multiple, and fuses.
-    rows = jnp.concatenate([*vectors, vectors[0]])
+    """The same vectors, behind a product that XLA can't fuse: else it makes them anew at every entry of a matrix.
+
+    At least two: a product with one number it takes for a multiple, and fuses.
+    """
+    rows = jnp.concatenate(vectors)
     made = _product(rows.T, jnp.eye(len(rows), dtype=rows.dtype)).T
-    return jnp.split(made, np.cumsum([len(v) for v in vectors]))[:-1]
+    return jnp.split(made, np.cumsum([len(v) for v in vectors[:-1]]))
 
 
 def _sum(vector: Float[Array, "T"]) -> Float[Array, ""]:

@@ -43,6 +43,7 @@ def test_the_table():
     np.testing.assert_allclose(kp.propagate(espa_network(), kernel).kernels[-1][0, 7], 0.232611074131816, rtol=1e-12)
 
 
+@pytest.mark.slow  # two compilations of the way back
 def test_checkpointing_changes_nothing_but_the_memory():
     kernel = 0.7 * np.eye(8) + 0.3
     plain = gradient_norms(espa_network(), kernel, keep_cotangents=True)

@@ -112,7 +112,7 @@ def test_float64_is_the_default_and_the_flag_is_left_alone():
     assert isinstance(evolution.kernels, np.ndarray)
 
 
-@pytest.mark.parametrize("make", [kp.espa, kp.uspa])
+@pytest.mark.parametrize("make", [kp.espa, pytest.param(kp.uspa, marks=pytest.mark.slow)])
 def test_float32_is_close_to_float64_at_the_default_schedule(make):
     model = kp.Transformer(make(256, 50))
     exact = kp.propagate(model, np.eye(256), keep="last").kernels

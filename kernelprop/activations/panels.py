@@ -202,9 +202,9 @@ def _interpolation(samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _fast(place: float) -> ValueError:
     return ValueError(
-        f"activation: more than {MOST_PANELS} intervals are needed to follow the function up to |x| = {REACH:g}, as many "
-        f"near x = {place:.6g}; if it is a wave, scale its argument down and put a gain in front of it; if it has a kink "
-        f"or jumps there, declare it: kinks=({place:.9g},)"
+        f"activation: more than {MOST_PANELS} intervals are needed to follow the function up to |x| = {REACH:g}, as "
+        f"many near x = {place:.6g}; if it is a wave, scale its argument down and put a gain in front of it; if it has "
+        f"a kink or jumps there, declare it: kinks=({place:.9g},)"
     )
 
 

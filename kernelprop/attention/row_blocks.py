@@ -69,9 +69,9 @@ def row_blocks(
 
 
 def act_on_rows(
-    blocks: RowBlocks, x: Float[Array, "rows d"], before: Float[Array, "rank d"]
-) -> tuple[Float[Array, "rows d"], Float[Array, "rank d"]]:
-    """``A X``, given what the rows before have handed on; and what is handed on behind."""
+    blocks: RowBlocks, x: Float[Array, "rows d"], before: Float[Array, "rank d"] | None
+) -> tuple[Float[Array, "rows d"], Float[Array, "rank d"] | None]:
+    """``A X``, given what the rows before have handed on, and what is handed on behind; None where these are all."""
     rows = _cut(blocks, x)
     sums = _product(blocks.handed, rows)
     carried, behind = _over_ranks(_prefix, blocks, sums, before)
@@ -79,8 +79,8 @@ def act_on_rows(
 
 
 def act_on_rows_transposed(
-    blocks: RowBlocks, x: Float[Array, "rows d"], behind: Float[Array, "rank d"]
-) -> tuple[Float[Array, "rows d"], Float[Array, "rank d"]]:
+    blocks: RowBlocks, x: Float[Array, "rows d"], behind: Float[Array, "rank d"] | None
+) -> tuple[Float[Array, "rows d"], Float[Array, "rank d"] | None]:
     """``Aᵀ X``: what a block received it hands on, towards the first."""
     rows = _cut(blocks, x)
     sums = _product(_transposed(blocks.received), rows)
@@ -88,18 +88,22 @@ def act_on_rows_transposed(
     return _whole(_transposed(blocks.inside), _transposed(blocks.handed), rows, carried, len(x)), before
 
 
-def _prefix(sums: Float[Array, "blocks d"], log_decay: Array, before: Float[Array, "d"]) -> tuple[Array, Array]:
+def _prefix(sums: Float[Array, "blocks d"], log_decay: Array, before: Array | None) -> tuple[Array, Array | None]:
     """Decayed sums over the blocks before each, and over all of them."""
+    carried = decayed_prefix_of_rows(sums, log_decay)
+    if before is None:
+        return carried, None
     power = powers(log_decay, len(sums) + 1)
-    carried = decayed_prefix_of_rows(sums, log_decay) + power[:-1, None] * before[None]
-    return carried, _vector_product(power[-2::-1], sums) + power[-1] * before
+    return carried + power[:-1, None] * before[None], _vector_product(power[-2::-1], sums) + power[-1] * before
 
 
-def _suffix(sums: Float[Array, "blocks d"], log_decay: Array, behind: Float[Array, "d"]) -> tuple[Array, Array]:
+def _suffix(sums: Float[Array, "blocks d"], log_decay: Array, behind: Array | None) -> tuple[Array, Array | None]:
     """Decayed sums over the blocks behind each, and over all of them."""
+    carried = decayed_suffix_of_rows(sums, log_decay)
+    if behind is None:
+        return carried, None
     power = powers(log_decay, len(sums) + 1)
-    carried = decayed_suffix_of_rows(sums, log_decay) + power[-2::-1, None] * behind[None]
-    return carried, _vector_product(power[:-1], sums) + power[-1] * behind
+    return carried + power[-2::-1, None] * behind[None], _vector_product(power[:-1], sums) + power[-1] * behind
 
 
 def _cut(blocks: RowBlocks, x: Array) -> Float[Array, "blocks size d"]:
@@ -108,11 +112,11 @@ def _cut(blocks: RowBlocks, x: Array) -> Float[Array, "blocks size d"]:
 
 
 def _over_ranks(
-    function: Callable[[Array, Array, Array], tuple[Array, Array]],
+    function: Callable[[Array, Array, Array | None], tuple[Array, Array | None]],
     blocks: RowBlocks,
     sums: Float[Array, "blocks rank d"],
-    outside: Float[Array, "rank d"],
-) -> tuple[Float[Array, "blocks rank d"], Float[Array, "rank d"]]:
+    outside: Float[Array, "rank d"] | None,
+) -> tuple[Float[Array, "blocks rank d"], Float[Array, "rank d"] | None]:
     return jax.vmap(function, in_axes=(1, 0, 0), out_axes=(1, 0))(sums, blocks.log_decay, outside)
 
 

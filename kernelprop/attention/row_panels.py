@@ -1,6 +1,7 @@
 """Rows of a kernel, a panel at a time: what is made of a panel is made in the cache."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -10,7 +11,7 @@ from jaxtyping import Array, Float
 WHOLE = 1024
 PANEL = 128
 
-PanelMap = Callable[[Array, Float[Array, "rows d"], Array], tuple[Float[Array, "rows d"], Array]]
+PanelMap = Callable[[Array, Float[Array, "rows d"], Any], tuple[Float[Array, "rows d"], Any]]
 
 
 def panel_rows(length: int) -> int:
@@ -23,12 +24,13 @@ def through_panels(
 ) -> Float[Array, "T d"]:
     """``rows, state = function(first row, rows, state)`` for one panel after the other, the last one first on request.
 
+    Where one panel is all, there is no state: it is None.
     Panels after the last row are filled with zeros. What a panel becomes is written where it was read, so that the
     whole takes the memory of one kernel and every entry goes through the cache once.
     """
     length, rows = len(x), panel_rows(len(x))
     if rows == length:
-        return function(jnp.zeros((), int), x, state)[0]
+        return function(jnp.zeros((), int), x, None)[0]
     count = -(-length // rows)
 
     def panel(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -69,7 +69,7 @@ class Semiseparable(AttentionLayer):
         """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows, panel by panel."""
         blocks = self._blocks(kernel.dtype)
 
-        def panel(first: Array, rows: Array, before: Array) -> tuple[Array, Array]:
+        def panel(first: Array, rows: Array, before: Array | None) -> tuple[Array, Array | None]:
             acted, behind = act_on_rows(blocks.panel(first, len(rows)), rows, before)
             return self.act(acted), behind
 
@@ -79,7 +79,7 @@ class Semiseparable(AttentionLayer):
         """``Aᵀ S A`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows, the last panel first."""
         blocks = self._blocks(kernel.dtype)
 
-        def panel(first: Array, rows: Array, behind: Array) -> tuple[Array, Array]:
+        def panel(first: Array, rows: Array, behind: Array | None) -> tuple[Array, Array | None]:
             acted, before = act_on_rows_transposed(blocks.panel(first, len(rows)), rows, behind)
             return self.act_transposed(acted), before
 

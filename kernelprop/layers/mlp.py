@@ -111,8 +111,8 @@ def preactivation(
     kernel: SplitKernel, gain: Float[Array, ""], bias: Float[Array, ""]
 ) -> tuple[Float[Array, "T"], Float[Array, "T T"]]:
     """The variances and correlations in front of the activation; 0 beside a zero position, where it is not used."""
-    matrix = gain**2 * kernel.join() + bias
-    (q,) = made_once((gain**2 * kernel.diagonal() + bias)[None])[0]
+    edge, diagonal = made_once(kernel.edge()[None], (gain**2 * kernel.diagonal() + bias)[None])
+    matrix, q = gain**2 * (kernel.rest + (edge.T + edge)) + bias, diagonal[0]
     scale = inverse_root(q)
     # Rounding can leave |c| above 1 by a few ulp.
     return q, jnp.clip(matrix * scale[:, None] * scale[None, :], -1.0, 1.0)

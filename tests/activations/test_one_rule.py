@@ -33,7 +33,14 @@ def test_a_wave_is_followed_near_0_only():
     assert not integrand(wave).graded
 
 
-@pytest.mark.parametrize("function", [jnp.tanh, jax.nn.relu, jax.nn.softplus], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(jnp.tanh, id="tanh"),
+        pytest.param(jax.nn.relu, id="relu", marks=pytest.mark.slow),
+        pytest.param(jax.nn.softplus, id="softplus", marks=pytest.mark.slow),
+    ],
+)
 def test_both_rules_find_the_same_coefficients(function):
     """Two quadratures with other nodes; the second of them follows the function at each variance."""
     with jax.enable_x64(True):
@@ -44,6 +51,7 @@ def test_both_rules_find_the_same_coefficients(function):
     np.testing.assert_allclose(by_one / np.sqrt(expected), by_own / np.sqrt(expected), atol=2e-13)
 
 
+@pytest.mark.slow
 def test_the_rule_misses_a_kink_that_it_does_not_end_at():
     """What the choice between the rules is for."""
     with jax.enable_x64(True):

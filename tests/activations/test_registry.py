@@ -81,7 +81,9 @@ def test_the_matrix_form_is_the_elementwise_one(name):
     assert kernel.dtype == np.float64
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in NUMERIC[1:] else name for name in ACTIVATIONS]
+)
 def test_gradients_are_finite_and_right_and_change_no_value(name):
     q, c = tokens()
     with jax.enable_x64(True):

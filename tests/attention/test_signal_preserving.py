@@ -141,6 +141,7 @@ def test_symmetric_roots():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1000])
 def test_prescribed_kernels_are_hit_at_every_depth(depth):
     length = 24

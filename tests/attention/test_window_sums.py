@@ -10,7 +10,7 @@ from kernelprop.attention.sliding_window import sliding_window
 from kernelprop.attention.window_sums import window_sums, window_sums_of_rows
 
 # One block, a last block that is not full, windows inside a block and over many, windows over whole blocks of blocks.
-LENGTHS = (1, 5, 33, 100, 1030)
+LENGTHS = (1, 5, pytest.param(33, marks=pytest.mark.slow), 100, pytest.param(1030, marks=pytest.mark.slow))
 WINDOWS = ((0, 0), (-3, 2), (-16, 0), (-63, 63), (-699, 10), (-40, -20), (5, 9), (-2000, 2000))
 
 
