@@ -24,7 +24,9 @@ def through_panels(
 ) -> Float[Array, "T d"]:
     """``rows, state = function(first row, rows, state)`` for one panel after the other, the last one first on request.
 
-    Where one panel is all, there is no state: it is None.
+    Where one panel is all, there is no state: it is None. So it is on an accelerator, where a panel is too small to be
+    worth its launches.
+
     Panels after the last row are filled with zeros. What a panel becomes is written where it was read, so that the
     whole takes the memory of one kernel and every entry goes through the cache once.
     """
@@ -33,14 +35,20 @@ def through_panels(
         return function(jnp.zeros((), int), x, None)[0]
     count = -(-length // rows)
 
+    def at_once(x: Array, state: Array) -> Array:
+        return function(jnp.zeros((), int), x, None)[0]
+
     def panel(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         whole, state = carry
         first = rows * (count - 1 - number if backwards else number)
         here, state = function(first, lax.dynamic_slice_in_dim(whole, first, rows), state)
         return lax.dynamic_update_slice_in_dim(whole, here, first, 0), state
 
-    padded = jnp.pad(x, ((0, count * rows - length), (0, 0)))
-    return lax.fori_loop(0, count, panel, (padded, state))[0][:length]
+    def by_panels(x: Array, state: Array) -> Array:
+        padded = jnp.pad(x, ((0, count * rows - length), (0, 0)))
+        return lax.fori_loop(0, count, panel, (padded, state))[0][:length]
+
+    return lax.platform_dependent(x, state, cpu=by_panels, default=at_once)
 
 
 def action_on_both_sides(
@@ -56,6 +64,9 @@ def action_on_both_sides(
         here = lax.dynamic_slice_in_dim(whole, columns * number, columns, axis=1)
         return lax.dynamic_update_slice_in_dim(whole, act_on_rows(here), columns * number, 1)
 
+    def by_panels(right: Array) -> Array:
+        padded = jnp.pad(right, ((0, 0), (0, count * columns - length)))
+        return lax.fori_loop(0, count, panel, padded)[:, :length]
+
     right = through_panels(lambda first, here, state: (act(here), state), kernel, jnp.zeros(()))
-    padded = jnp.pad(right, ((0, 0), (0, count * columns - length)))
-    return lax.fori_loop(0, count, panel, padded)[:, :length]
+    return lax.platform_dependent(right, cpu=by_panels, default=act_on_rows)

@@ -64,3 +64,18 @@ def test_a_long_kernel_is_changed_in_place():
     operator = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), OPERATORS["espa"](2048))
     memory = jax.jit(lambda s: operator.sandwich(s)).lower(kernel).compile().memory_analysis()
     assert memory.temp_size_in_bytes < 0.5 * 4 * 2048**2
+
+
+@pytest.mark.parametrize("name", ["espa", "of rank two"])
+def test_all_rows_at_once_are_the_panels(monkeypatch, name):
+    """What an accelerator runs; its program is made here, too."""
+    monkeypatch.setattr(row_panels, "WHOLE", 4)
+    monkeypatch.setattr(row_panels, "PANEL", 4)
+    operator, kernel = OPERATORS[name](LENGTH), kernel_of(LENGTH)
+    jax.jit(lambda s: operator.sandwich(s)).trace(jnp.asarray(kernel)).lower(lowering_platforms=("cuda",))
+    monkeypatch.setattr(row_panels.lax, "platform_dependent", lambda *x, cpu, default: default(*x))
+    matrix = operator.as_matrix()
+    with jax.enable_x64(True):
+        forward, backward = operator.sandwich(jnp.asarray(kernel)), operator.sandwich_transposed(jnp.asarray(kernel))
+    np.testing.assert_allclose(forward, matrix @ kernel @ matrix.T, atol=1e-13)
+    np.testing.assert_allclose(backward, matrix.T @ kernel @ matrix, atol=1e-13)
