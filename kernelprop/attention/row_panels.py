@@ -20,7 +20,7 @@ def panel_rows(length: int) -> int:
 
 
 def through_panels(
-    function: PanelMap, x: Float[Array, "T d"], state: Array, backwards: bool = False
+    function: PanelMap, x: Float[Array, "T d"], state: Any, backwards: bool = False
 ) -> Float[Array, "T d"]:
     """``rows, state = function(first row, rows, state)`` for one panel after the other, the last one first on request.
 
@@ -31,24 +31,25 @@ def through_panels(
     whole takes the memory of one kernel and every entry goes through the cache once.
     """
     length, rows = len(x), panel_rows(len(x))
-    if rows == length:
+
+    def at_once(x: Array) -> Array:
         return function(jnp.zeros((), int), x, None)[0]
+
+    if rows == length:
+        return at_once(x)
     count = -(-length // rows)
 
-    def at_once(x: Array, state: Array) -> Array:
-        return function(jnp.zeros((), int), x, None)[0]
-
-    def panel(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+    def panel(number: Array, carry: tuple[Array, Any]) -> tuple[Array, Any]:
         whole, state = carry
         first = rows * (count - 1 - number if backwards else number)
         here, state = function(first, lax.dynamic_slice_in_dim(whole, first, rows), state)
         return lax.dynamic_update_slice_in_dim(whole, here, first, 0), state
 
-    def by_panels(x: Array, state: Array) -> Array:
+    def by_panels(x: Array) -> Array:
         padded = jnp.pad(x, ((0, count * rows - length), (0, 0)))
         return lax.fori_loop(0, count, panel, (padded, state))[0][:length]
 
-    return lax.platform_dependent(x, state, cpu=by_panels, default=at_once)
+    return lax.platform_dependent(x, cpu=by_panels, default=at_once)
 
 
 def action_on_both_sides(
@@ -68,5 +69,5 @@ def action_on_both_sides(
         padded = jnp.pad(right, ((0, 0), (0, count * columns - length)))
         return lax.fori_loop(0, count, panel, padded)[:, :length]
 
-    right = through_panels(lambda first, here, state: (act(here), state), kernel, jnp.zeros(()))
+    right = through_panels(lambda first, here, state: (act(here), state), kernel, None)
     return lax.platform_dependent(right, cpu=by_panels, default=act_on_rows)

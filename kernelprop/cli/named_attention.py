@@ -43,10 +43,9 @@ def attention_file(options: NetworkOptions) -> Any:
 
 def attention_notes(matrices: Any) -> tuple[str, ...]:
     """What a reader should know about matrices that were given, if there are any."""
-    from kernelprop.descriptions.given_rows import rows_remark
+    from kernelprop.descriptions.given_rows import rows_notes
 
-    remark = None if matrices is None else rows_remark(matrices)
-    return () if remark is None else (remark,)
+    return rows_notes(matrices)
 
 
 def attention(options: NetworkOptions, matrices: Any, length: int | None) -> Any:

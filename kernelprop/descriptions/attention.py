@@ -186,10 +186,8 @@ _OF_BIAS = {"alibi": ("bias",), "t5": ("bias",)}
 # Whose maker takes the depth; all others are one layer that the network repeats.
 DEEP = ("espa", "uspa")
 KINDS = {
-    "espa": Kind(
-        espa, {**_PRESCRIBED, "gamma": number, "gamma0": number, "gammas": numbers}, ("length",), _ends("gamma")
-    ),
-    "uspa": Kind(uspa, {**_PRESCRIBED, "rho": finite, "rho0": finite, "rhos": numbers}, ("length",), _ends("rho")),
+    "espa": Kind(espa, _ESPA, ("length",), _ends("gamma")),
+    "uspa": Kind(uspa, _USPA, ("length",), _ends("rho")),
     "uniform": Kind(uniform, {**_LENGTH, "causal": flag}, ("length",)),
     "identity": Kind(identity, _LENGTH, ("length",)),
     "sliding_window": Kind(sliding_window, {**_LENGTH, "width": whole, "causal": flag}, ("length", "width")),

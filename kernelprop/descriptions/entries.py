@@ -44,8 +44,12 @@ class Place:
         try:
             yield
         except ValueError as error:
-            place, message = self._named(str(error), given, called or {})
-            raise place.error(message) from None
+            raise self.blamed(str(error), given, called) from None
+
+    def blamed(self, message: str, given: Collection[str] = (), called: "Called | None" = None) -> ValueError:
+        """The error that `blame` raises for a message of the library."""
+        place, said = self._named(message, given, called or {})
+        return place.error(said)
 
     def _named(self, message: str, given: Collection[str], called: "Called") -> tuple["Place", str]:
         """The entry that a message is about, and what is left of it: nothing that the place says already."""

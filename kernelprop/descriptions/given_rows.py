@@ -48,6 +48,12 @@ def rows_remark(matrices: Any) -> str | None:
     return f"{SUBJECT}: {'; '.join(said)}; raw logits need a softmax first" if said else None
 
 
+def rows_notes(matrices: Any) -> tuple[str, ...]:
+    """`rows_remark` as notes: none of matrices that nothing is to be said of, or of None."""
+    remark = None if matrices is None else rows_remark(matrices)
+    return () if remark is None else (remark,)
+
+
 def given_matrices(operator: Any) -> np.ndarray | None:
     """The matrices that were given to an operator, below what was put on top; None for a structure."""
     layer = operator.layers if isinstance(operator, AttentionStack) else operator

@@ -52,11 +52,6 @@ KINDS = {
     ),
     "exponential": Kind(lambda decay: lambda length: kernels.exponential(length, decay), {"decay": number}, ("decay",)),
     "tokens": Kind(_tokens, {"tokens": array, "correlation": number}, ("tokens",)),
-    "embedded": Kind(
-        lambda file=None, matrix=None: kernels.from_inputs(one_array(file, matrix)),
-        _ARRAY,
-        (),
-        {"inputs": tuple(_ARRAY)},
-    ),
+    "embedded": Kind(_embedded, _ARRAY, (), {"inputs": tuple(_ARRAY)}),
     "given": Kind(_given, _ARRAY, (), {"kernel": tuple(_ARRAY)}),
 }

@@ -13,7 +13,7 @@ from kernelprop.architecture import Transformer
 from kernelprop.descriptions.attention import read_attention
 from kernelprop.descriptions.blocks import read_gains, read_mlp, read_norm, read_positions, read_residual
 from kernelprop.descriptions.entries import Place, flag, text, unknown
-from kernelprop.descriptions.given_rows import given_matrices, rows_remark
+from kernelprop.descriptions.given_rows import given_matrices, rows_notes
 from kernelprop.descriptions.inputs import of_length, read_input
 from kernelprop.network_shaping import shape_activation
 
@@ -91,9 +91,7 @@ def read_description(content: Mapping[str, Any], file: Path) -> Description:
 def _notes(content: Mapping[str, Any], model: Transformer) -> tuple[str, ...]:
     """Constructions make matrices too, whose rows sum to what they say: only given ones are remarked on."""
     given = content["attention"]["kind"] == "dense" and "design" not in content
-    matrices = given_matrices(model.attention) if given else None
-    remark = None if matrices is None else rows_remark(matrices)
-    return () if remark is None else (remark,)
+    return rows_notes(given_matrices(model.attention) if given else None)
 
 
 def _model(content: Mapping[str, Any], file: Path, length: int | None) -> Transformer:
@@ -137,11 +135,7 @@ def _of_table(message: str, content: Mapping[str, Any], file: Path) -> ValueErro
     given = content.get(table)
     if table not in TABLES or given is None:
         return Place(file).error(message)
-    try:
-        with Place(file, table).blame(given if isinstance(given, Mapping) else (), _CALLED.get(table)):
-            raise ValueError(message)
-    except ValueError as error:
-        return error
+    return Place(file, table).blamed(message, given if isinstance(given, Mapping) else (), _CALLED.get(table))
 
 
 def _parse(file: Path) -> dict[str, Any]:
