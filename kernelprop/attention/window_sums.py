@@ -1,5 +1,6 @@
 """Sums over windows of positions, by small products."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -42,12 +43,7 @@ def window_sums(x: Float[Array, "*batch T"], first: int, last: int) -> Float[Arr
         return _product(x, window.parts[0])
     padding = [(0, 0)] * (x.ndim - 1) + [(0, window.blocks * window.size - length)]
     pieces = jnp.pad(x, padding).reshape(*x.shape[:-1], window.blocks, window.size)
-    products = _product(pieces, window.matrix())
-    total = jnp.zeros_like(pieces)
-    for place, ahead in enumerate(window.parts):
-        total += _ahead(products[..., place * window.size : (place + 1) * window.size], ahead, x.ndim - 1)
-    if window.whole:
-        total += window_sums(products[..., -1], *window.whole)[..., None]
+    total = _assembled(window, _product(pieces, window.matrix()), x.ndim - 1, window_sums)
     return total.reshape(*x.shape[:-1], -1)[..., :length]
 
 
@@ -58,13 +54,21 @@ def window_sums_of_rows(x: Float[Array, "T d"], first: int, last: int) -> Float[
     if window.blocks == 1:
         return _product(window.parts[0].T, x)
     pieces = jnp.pad(x, ((0, window.blocks * window.size - length), (0, 0))).reshape(window.blocks, window.size, width)
-    products = _product(window.matrix().T, pieces)
-    total = jnp.zeros_like(pieces)
-    for place, ahead in enumerate(window.parts):
-        total += _ahead(products[:, place * window.size : (place + 1) * window.size], ahead, 0)
-    if window.whole:
-        total += window_sums_of_rows(products[:, -1], *window.whole)[:, None]
+    total = _assembled(window, _product(window.matrix().T, pieces), 0, window_sums_of_rows)
     return total.reshape(-1, width)[:length]
+
+
+def _assembled(window: Window, products: Array, axis: int, sums: Callable[[Array, int, int], Array]) -> Array:
+    """The sums from what `Window.matrix` makes of every block; blocks along ``axis``, its products along the next."""
+    size = window.size
+    shape = (*products.shape[: axis + 1], size, *products.shape[axis + 2 :])
+    total = jnp.zeros(shape, products.dtype)
+    for place, ahead in enumerate(window.parts):
+        total += _ahead(lax.slice_in_dim(products, place * size, (place + 1) * size, axis=axis + 1), ahead, axis)
+    if window.whole:
+        of_blocks = lax.index_in_dim(products, -1, axis + 1, keepdims=False)
+        total += jnp.expand_dims(sums(of_blocks, *window.whole), axis + 1)
+    return total
 
 
 def _window(length: int, first: int, last: int) -> Window:
