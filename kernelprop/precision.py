@@ -5,7 +5,10 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
+from jaxtyping import Array
 
 FLOATS = ("float32", "float64")
 
@@ -33,6 +36,11 @@ def float_dtype(dtype: Any) -> np.dtype:
     if name not in FLOATS:
         raise ValueError(f"dtype: {name} is not supported; use float32 or float64")
     return np.dtype(name)
+
+
+def full_product(left: Array, right: Array) -> Array:
+    """``left right`` in the precision of its operands: some devices multiply in fewer digits unless told otherwise."""
+    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
 
 
 def to_numpy(tree: Any) -> Any:

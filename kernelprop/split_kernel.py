@@ -14,6 +14,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from kernelprop.precision import full_product
+
 # Below this ratio of squared norms a common part would eat the digits of the smallest position.
 SMALLEST_RATIO = 1 / 16
 
@@ -58,15 +60,15 @@ class SplitKernel(eqx.Module):
         """
         own, diagonal = diagonal_of(self.rest), self.diagonal()
         weight = 1 / jnp.sqrt(diagonal)
-        sums = _product(self.rest, _ones(diagonal))
+        sums = full_product(self.rest, _ones(diagonal))
         return self.moments_of_sums(
             diagonal,
             weight,
             own=_sum(own),
             rows=_sum(sums),
             crossed=jnp.vdot(self.cross, sums),
-            weighted=jnp.vdot(weight, _product(self.rest, weight)),
-            squares=_sum(_product(self.rest * self.rest, _ones(diagonal))),
+            weighted=jnp.vdot(weight, full_product(self.rest, weight)),
+            squares=_sum(full_product(self.rest * self.rest, _ones(diagonal))),
         )
 
     def moments_of_sums(
@@ -163,7 +165,7 @@ def common_part(
     kernel: Float[Array, "T T"], wanted: Bool[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "T"]]:
     """``s``, ``v`` and the edge ``v + s/2`` that centring takes off rows and columns; zeros if not wanted."""
-    return part_of_means(_product(kernel, _ones(kernel[0])) / kernel.shape[-1], wanted)
+    return part_of_means(full_product(kernel, _ones(kernel[0])) / kernel.shape[-1], wanted)
 
 
 def part_of_means(
@@ -189,23 +191,19 @@ def _mean_outer(left: Float[Array, "heads T"], right: Float[Array, "heads T"]) -
     return jnp.matmul(left.T, right, precision=lax.Precision.HIGHEST) / left.shape[0]
 
 
-def _product(matrix: Array, vector: Array) -> Array:
-    return jnp.matmul(matrix, vector, precision=lax.Precision.HIGHEST)
-
-
 def made_once(*vectors: Float[Array, "heads T"]) -> list[Float[Array, "heads T"]]:
     """The same vectors, behind a product that XLA can't fuse: else it makes them anew at every entry of a matrix.
 
     At least two: a product with one number it takes for a multiple, and fuses.
     """
     rows = jnp.concatenate(vectors)
-    made = _product(rows.T, jnp.eye(len(rows), dtype=rows.dtype)).T
+    made = full_product(rows.T, jnp.eye(len(rows), dtype=rows.dtype)).T
     return jnp.split(made, np.cumsum([len(v) for v in vectors[:-1]]))
 
 
 def _sum(vector: Float[Array, "T"]) -> Float[Array, ""]:
     """The sum as a product: a reduction takes several times as long to compile."""
-    return _product(vector, _ones(vector))
+    return full_product(vector, _ones(vector))
 
 
 def _ones(like: Array) -> Array:

@@ -34,6 +34,7 @@ from kernelprop.layers.tangent_sources import (
     attention_weight,
     head_source,
 )
+from kernelprop.precision import full_product
 
 # Entries of the overlaps that are carried at once.
 BATCH_ENTRIES = 2**21
@@ -98,7 +99,7 @@ def sampled_corrections(model: Transformer, above: Above, key: Key[Array, ""], d
             left, right, third = jax.random.rademacher(own[0], (3, batch, length), queries.dtype)
             fourth = jax.random.rademacher(own[1], (batch, length, length), queries.dtype)
             overlaps = {
-                "query": source.of_query(_product(left, keys)) * _product(right, queries)[:, None, :],
+                "query": source.of_query(full_product(left, keys)) * full_product(right, queries)[:, None, :],
                 "bias": source.of_bias(fourth),
                 "rescale": source.share * source.whole[None] * third[:, None, :],
             }
@@ -185,7 +186,3 @@ def _factor(kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
 
 def _at(tree: Any, layer: Array) -> Any:
     return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, layer, keepdims=False), tree)
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)

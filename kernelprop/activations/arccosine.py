@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from kernelprop.activations.safe import one_minus_square
+from kernelprop.activations.safe import inverse_root, one_minus_square
 
 # asin(sqrt(z))/sqrt(z) on 0 <= z <= 1/2 as a polynomial in t = 4z - 1: its truncated Chebyshev series. The
 # tests make these numbers anew with mpmath. Degree 20 is at 2e-16, degree 8 at 2e-7.
@@ -81,9 +81,3 @@ def _angle_jvp(primals, tangents):
     square = x * x + y * y
     safe_square = jnp.where(square > 0, square, jnp.ones_like(square))
     return angle(y, x), (x * dy - y * dx) / safe_square
-
-
-def inverse_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """``1/sqrt(x)`` for ``x >= 0``, and 0 instead of infinity at 0."""
-    positive = x > 0
-    return jnp.where(positive, 1 / jnp.sqrt(jnp.where(positive, x, jnp.ones_like(x))), jnp.zeros_like(x))

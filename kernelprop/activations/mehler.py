@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from kernelprop.activations.integrand import Integrand
 from kernelprop.activations.quadrature import graded_rule, line_rule
 from kernelprop.activations.safe import root
+from kernelprop.precision import full_product
 
 TERMS = 256
 STRIDE = 8
@@ -131,7 +132,7 @@ def _expand(function: Integrand, q: Float[Array, " P"], largest: Float[Array, ""
         for n in range(STRIDE):
             found.append(hermite)
             before, hermite = hermite, (x * up[n]) * hermite - down[n] * before
-        return (before, hermite), _product(jnp.stack(found), ones)
+        return (before, hermite), full_product(jnp.stack(found), ones)
 
     square = jnp.sum(weighted * values, axis=1)
     return _strides(stride, (jnp.zeros_like(x), weighted), STRIDE, square, largest), square
@@ -143,9 +144,9 @@ def _expand_by_one_rule(function: Integrand, q: Float[Array, " P"], largest: Flo
     values = function.function(x[:, None] * root(q)[None, :])
 
     def stride(start: Array, nothing: tuple[()]) -> tuple[tuple[()], Float[Array, "S P"]]:
-        return nothing, _product(lax.dynamic_slice_in_dim(table, start, LONG_STRIDE), values)
+        return nothing, full_product(lax.dynamic_slice_in_dim(table, start, LONG_STRIDE), values)
 
-    square = _product(weights, values * values)
+    square = full_product(weights, values * values)
     return _strides(stride, (), LONG_STRIDE, square, largest), square
 
 
@@ -178,7 +179,3 @@ def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     for n in range(1, TERMS - 1):
         rows.append((x * rows[n] - np.sqrt(n) * rows[n - 1]) / np.sqrt(n + 1))
     return x, weights, np.stack(rows)
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)

@@ -5,7 +5,6 @@ from typing import Any, Self
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float
 
 from kernelprop import door
@@ -13,6 +12,7 @@ from kernelprop.attention.layer import AttentionLayer
 from kernelprop.attention.softmax_form import log_entries
 from kernelprop.attention.stack import AttentionStack
 from kernelprop.attention.symmetric_product import symmetric_product
+from kernelprop.precision import full_product
 
 
 class Dense(AttentionLayer):
@@ -37,21 +37,21 @@ class Dense(AttentionLayer):
 
     def act(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """``A x`` along the last axis."""
-        return _product(x, jnp.asarray(self.entries, x.dtype).T)
+        return full_product(x, jnp.asarray(self.entries, x.dtype).T)
 
     def act_transposed(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """``Aᵀ x`` along the last axis."""
-        return _product(x, jnp.asarray(self.entries, x.dtype))
+        return full_product(x, jnp.asarray(self.entries, x.dtype))
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``A S Aᵀ`` of a symmetric ``S``: two matrix products, of the second one what symmetry leaves."""
         matrix = jnp.asarray(self.entries, kernel.dtype)
-        return symmetric_product(_product(matrix, kernel), matrix.T)
+        return symmetric_product(full_product(matrix, kernel), matrix.T)
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``Aᵀ S A`` of a symmetric ``S``: two matrix products, of the second one what symmetry leaves."""
         matrix = jnp.asarray(self.entries, kernel.dtype)
-        return symmetric_product(_product(matrix.T, kernel), matrix)
+        return symmetric_product(full_product(matrix.T, kernel), matrix)
 
     def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> Self:
         """``αI + βA``, as a matrix."""
@@ -64,10 +64,6 @@ class Dense(AttentionLayer):
     def log_matrix(self) -> np.ndarray:
         """The logarithm of the given entries."""
         return log_entries(self.matrix())
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
 
 
 def dense(matrices: Any) -> Dense | AttentionStack:

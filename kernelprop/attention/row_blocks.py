@@ -16,6 +16,7 @@ from kernelprop.attention.decayed_prefix import (
     strictly_triangular,
 )
 from kernelprop.attention.row_panels import panel_rows
+from kernelprop.precision import full_product
 
 
 class RowBlocks(NamedTuple):
@@ -73,7 +74,7 @@ def act_on_rows(
 ) -> tuple[Float[Array, "rows d"], Float[Array, "rank d"] | None]:
     """``A X``, given what the rows before have handed on, and what is handed on behind; None where these are all."""
     rows = _cut(blocks, x)
-    sums = _product(blocks.handed, rows)
+    sums = full_product(blocks.handed, rows)
     carried, behind = _over_ranks(_prefix, blocks, sums, before)
     return _whole(blocks.inside, blocks.received, rows, carried, len(x)), behind
 
@@ -83,7 +84,7 @@ def act_on_rows_transposed(
 ) -> tuple[Float[Array, "rows d"], Float[Array, "rank d"] | None]:
     """``Aᵀ X``: what a block received it hands on, towards the first."""
     rows = _cut(blocks, x)
-    sums = _product(_transposed(blocks.received), rows)
+    sums = full_product(_transposed(blocks.received), rows)
     carried, before = _over_ranks(_suffix, blocks, sums, behind)
     return _whole(_transposed(blocks.inside), _transposed(blocks.handed), rows, carried, len(x)), before
 
@@ -122,7 +123,7 @@ def _over_ranks(
 
 def _whole(inside: Array, received: Array, rows: Array, carried: Array, length: int) -> Array:
     # One product for both: a sum behind it would be added up anew by every reader of these rows.
-    total = _product(jnp.concatenate([inside, received], axis=2), jnp.concatenate([rows, carried], axis=1))
+    total = full_product(jnp.concatenate([inside, received], axis=2), jnp.concatenate([rows, carried], axis=1))
     return total.reshape(-1, rows.shape[-1])[:length]
 
 
@@ -130,9 +131,5 @@ def _transposed(x: Array) -> Array:
     return jnp.swapaxes(x, -1, -2)
 
 
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
-
-
 def _vector_product(vector: Array, rows: Array) -> Array:
-    return _product(vector[None], rows)[0]
+    return full_product(vector[None], rows)[0]

@@ -10,6 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from kernelprop.attention.decayed_prefix import block_length
+from kernelprop.precision import full_product
 
 # Measured on blocks of positions: of so few, one product with a matrix of all is the fastest.
 ONE_BLOCK = 32
@@ -99,4 +100,4 @@ def _ahead(x: Array, blocks: int, axis: int) -> Array:
 
 def _product(left: Array | np.ndarray, right: Array | np.ndarray) -> Array:
     dtype = (left if isinstance(left, jax.Array) else right).dtype
-    return jnp.matmul(jnp.asarray(left, dtype), jnp.asarray(right, dtype), precision=lax.Precision.HIGHEST)
+    return full_product(jnp.asarray(left, dtype), jnp.asarray(right, dtype))

@@ -2,8 +2,9 @@
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float
+
+from kernelprop.precision import full_product
 
 # Blocks of so many columns, or so many blocks: products of matrices do the work, and building stays short.
 COLUMNS, BLOCKS = 64, 16
@@ -40,10 +41,6 @@ def _norms(matrix: Float[Array, "rows columns"]) -> Float[Array, "columns"]:
 
 def _reflect(directions: Float[Array, "rows block"], matrix: Float[Array, "rows columns"]) -> Array:
     size = directions.shape[1]
-    inverse = jnp.triu(_product(directions.T, directions), 1) + 0.5 * jnp.eye(size, dtype=matrix.dtype)
-    seen = jax.scipy.linalg.solve_triangular(inverse, _product(directions.T, matrix), lower=False)
-    return matrix - _product(directions, seen)
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
+    inverse = jnp.triu(full_product(directions.T, directions), 1) + 0.5 * jnp.eye(size, dtype=matrix.dtype)
+    seen = jax.scipy.linalg.solve_triangular(inverse, full_product(directions.T, matrix), lower=False)
+    return matrix - full_product(directions, seen)

@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float
 
 from kernelprop import door
 from kernelprop.activations import Activation, activation
+from kernelprop.activations.safe import inverse_root
 from kernelprop.layers import per_layer
 from kernelprop.layers.pairing import pair, pairing
 from kernelprop.layers.score_gradients import Rows
@@ -116,8 +116,3 @@ def preactivation(
     scale = inverse_root(q)
     # Rounding can leave |c| above 1 by a few ulp.
     return q, jnp.clip(matrix * scale[:, None] * scale[None, :], -1.0, 1.0)
-
-
-def inverse_root(q: Float[Array, "*positions"]) -> Float[Array, "*positions"]:
-    """``1/√q``; 0 for a position that is zero."""
-    return jnp.where(q > 0, lax.rsqrt(jnp.where(q > 0, q, jnp.ones_like(q))), 0.0)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Key
 from kernelprop.attention.random_softmax import RandomSoftmax
 from kernelprop.layers import attention
 from kernelprop.layers.random_logits import Draw, draw, factor
+from kernelprop.precision import full_product
 from kernelprop.split_kernel import SplitKernel, common_part, comparable
 
 # Entries of a batch of drawn matrices: short sequences then run in few steps, long ones a matrix at a time. Measured:
@@ -102,13 +103,13 @@ def _of_one_draw(layer: RandomSoftmax, kernel: SplitKernel, matrix: Draw) -> Mom
     if layer.rescale is not None:
         apart = jnp.asarray(layer.rescale, apart.dtype)[:, None] * apart
     apart = apart + layer.identity_weight * jnp.eye(layer.length, dtype=apart.dtype)
-    kernel_row = _product(kernel.rest, row)
+    kernel_row = full_product(kernel.rest, row)
     return Moments(
-        shared=_product(row, kernel_row),
-        mixed=_product(apart, kernel_row),
-        own=_product(_product(apart, kernel.rest), apart.T),
-        moved=_product(row, kernel.cross),
-        moved_own=_product(apart, kernel.cross),
+        shared=full_product(row, kernel_row),
+        mixed=full_product(apart, kernel_row),
+        own=full_product(full_product(apart, kernel.rest), apart.T),
+        moved=full_product(row, kernel.cross),
+        moved_own=full_product(apart, kernel.cross),
     )
 
 
@@ -130,7 +131,3 @@ def _gathered(own: Float[Array, "T T"], products: tuple[tuple[Array, Array, Any]
 def _mean(x: Float[Array, "T"]) -> Float[Array, ""]:
     """The mean, exact where all entries are one number."""
     return x[0] + jnp.mean(x - x[0])
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)

@@ -16,6 +16,7 @@ from kernelprop.layers.random_attention import BATCH_ENTRIES
 from kernelprop.layers.random_logits import Factor, factor, logits
 from kernelprop.layers.rotary_scores import ScorePath, rotary_scores
 from kernelprop.layers.score_gradients import Rows, Scores, centre, softmax_rows
+from kernelprop.precision import full_product
 from kernelprop.split_kernel import SplitKernel
 
 Matrix = Float[Array, "T T"]
@@ -102,7 +103,7 @@ def _of_one_draw(
     share = layer.softmax_weight
     mixed = rescale[:, None] * (share * probability - layer.centre_weight * at_rest)
     mixed += layer.identity_weight * jnp.eye(layer.length, dtype=ones.dtype)
-    pulled = _product(mixed.T, _product(cotangent, mixed))
+    pulled = full_product(mixed.T, full_product(cotangent, mixed))
     weighed = cotangent * (rescale[:, None] * rescale[None, :])
     found = softmax_rows(Dense(probability, None), ones, probability, kernel, weighed)
     scores = _scores(layer, probability, kernel, weighed, found)
@@ -114,7 +115,7 @@ def _of_one_draw(
         "bias": _bias(layer, probability, at_rest, kernel, jnp.diagonal(weighed)),
         "rescale": jnp.sum(jnp.diagonal(cotangent) * _diagonal(inside, kernel)),
         "mix_beta": found.rows["attended"],
-        "mix_gamma": pair(weighed, _product(_product(at_rest, kernel.join()), at_rest.T)),
+        "mix_gamma": pair(weighed, full_product(full_product(at_rest, kernel.join()), at_rest.T)),
     }
 
 
@@ -146,10 +147,10 @@ def _through_keys(probability: Matrix, kernel: SplitKernel, weighed: Matrix, fou
     """
     centred, _ = centre(kernel)
     weighed = kernel.join() * weighed
-    left = _product(probability.T, weighed)
-    edge = _product(left * found.keys, probability)
-    ends = _product(_product(probability.T, weighed * found.outputs), probability)
-    return centred * _product(left, probability) - (edge + edge.T) + ends
+    left = full_product(probability.T, weighed)
+    edge = full_product(left * found.keys, probability)
+    ends = full_product(full_product(probability.T, weighed * found.outputs), probability)
+    return centred * full_product(left, probability) - (edge + edge.T) + ends
 
 
 def _bias(
@@ -158,7 +159,7 @@ def _bias(
     """``Σ_ij W_ii nΣnᵀ``, ``n = β P_ij (e_j − P_i) − γ P⁰_ij (e_j − P⁰_i)``: what moving ``B_ij`` does to row ``i``."""
     centred, _ = centre(kernel)
     own, rest = layer.softmax_weight * probability, layer.centre_weight * at_rest
-    by_row = _product(probability, centred), _product(at_rest, centred)
+    by_row = full_product(probability, centred), full_product(at_rest, centred)
     of = jnp.diagonal(centred)[None, :]
 
     def squares(left: Array, right: Array) -> Array:
@@ -174,8 +175,4 @@ def _bias(
 
 def _diagonal(inside: Matrix, kernel: SplitKernel) -> Float[Array, "T"]:
     """The diagonal of ``NΣNᵀ``."""
-    return jnp.sum(inside * _product(inside, kernel.join()), axis=1)
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
+    return jnp.sum(inside * full_product(inside, kernel.join()), axis=1)

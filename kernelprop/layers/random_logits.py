@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Key
 from kernelprop.attention.random_softmax import RandomSoftmax
 from kernelprop.attention.softmax import softmax
 from kernelprop.attention.softmax_change import softmax_change
+from kernelprop.precision import full_product
 from kernelprop.split_kernel import SplitKernel
 
 # A negative eigenvalue of this share of the largest says that the centred part is made of rounding.
@@ -41,7 +42,7 @@ def factor(kernel: SplitKernel) -> Factor:
     joint, common_size, size = _scaled(kernel)
     values, vectors = jnp.linalg.eigh(joint)
     kept = values * (values > _rounding(kernel) * values[-1])
-    root = _product(vectors * jnp.sqrt(kept)[None, :], vectors.T)
+    root = full_product(vectors * jnp.sqrt(kept)[None, :], vectors.T)
     return Factor(jnp.sqrt(common_size) * root[0], jnp.sqrt(size) * root[1:])
 
 
@@ -109,8 +110,8 @@ def logits(layer: RandomSoftmax, root: Factor, key: Key[Array, ""]) -> tuple[Flo
     width, dtype = root.common.shape[0], root.apart.dtype
     if layer.frequencies is not None:
         return jnp.zeros((1, layer.length), dtype), strength * _rotary(layer, root, key)
-    keys = _product(jax.random.normal(key, (width, width), dtype), root.apart.T)
-    return strength * _product(root.common[None, :], keys), strength * _product(root.apart, keys)
+    keys = full_product(jax.random.normal(key, (width, width), dtype), root.apart.T)
+    return strength * full_product(root.common[None, :], keys), strength * full_product(root.apart, keys)
 
 
 def _rotary(layer: RandomSoftmax, root: Factor, key: Key[Array, ""]) -> Float[Array, "T T"]:
@@ -124,7 +125,7 @@ def _rotary(layer: RandomSoftmax, root: Factor, key: Key[Array, ""]) -> Float[Ar
     def add(total: Array, step: tuple[Array, Array]) -> tuple[Array, None]:
         number, frequency = step
         both = jax.random.normal(jax.random.fold_in(key, number), (2, rows.shape[1], rows.shape[1]), rows.dtype)
-        cosine, sine = jnp.matmul(jnp.matmul(rows, both, precision=_EXACT), rows.T, precision=_EXACT)
+        cosine, sine = full_product(full_product(rows, both), rows.T)
         return total + jnp.cos(frequency * lag) * cosine + jnp.sin(frequency * lag) * sine, None
 
     total, _ = lax.scan(add, jnp.zeros_like(lag), (jnp.arange(count), frequencies))
@@ -135,13 +136,6 @@ def _base(layer: RandomSoftmax, head: Array | int, dtype: jnp.dtype) -> Float[Ar
     """``B + mask`` of one head, −∞ where masked; a single row where all are alike."""
     bias = jnp.asarray(layer.bias, dtype)
     return jnp.where(layer.mask, bias[head] if bias.ndim == 3 else bias, -jnp.inf)
-
-
-_EXACT = lax.Precision.HIGHEST
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=_EXACT)
 
 
 def _over(value: Array, size: Array) -> Array:

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from kernelprop.layers.pairing import pair
 from kernelprop.layers.score_gradients import centre
+from kernelprop.precision import full_product
 from kernelprop.split_kernel import SplitKernel
 
 Matrix = Float[Array, "T T"]
@@ -41,21 +42,21 @@ def rotary_scores(
     full = kernel.join()
     position = jnp.arange(len(full), dtype=full.dtype)
     lag = position[:, None] - position[None, :]
-    keys = _product(values, probability.T)
-    outputs = _product(probability, keys)
+    keys = full_product(values, probability.T)
+    outputs = full_product(probability, keys)
 
     def of_pattern(pattern: Matrix, sign: float) -> ScorePath:
         turned = full * pattern
-        mixed = _product(probability, turned)
-        edge = _product(mixed * keys.T, probability.T)
-        squares = _product(_product(probability, turned * values), probability.T)
+        mixed = full_product(probability, turned)
+        edge = full_product(mixed * keys.T, probability.T)
+        squares = full_product(full_product(probability, turned * values), probability.T)
         # The transpose of an antisymmetric pattern's edge comes back with its sign.
-        t = squares - (edge + sign * edge.T) + _product(mixed, probability.T) * outputs
+        t = squares - (edge + sign * edge.T) + full_product(mixed, probability.T) * outputs
         loaded = turned * weighed
-        left = _product(probability.T, loaded)
-        edge = _product(left * keys, probability)
-        ends = _product(_product(probability.T, loaded * outputs), probability)
-        u = values * _product(left, probability) - (edge + sign * edge.T) + ends
+        left = full_product(probability.T, loaded)
+        edge = full_product(left * keys, probability)
+        ends = full_product(full_product(probability.T, loaded * outputs), probability)
+        u = values * full_product(left, probability) - (edge + sign * edge.T) + ends
         return ScorePath(pair(loaded, t), pattern * (weighed * t + u))
 
     def add(total: ScorePath, frequency: Array) -> tuple[ScorePath, None]:
@@ -65,7 +66,3 @@ def rotary_scores(
     total, _ = lax.scan(add, ScorePath(jnp.zeros((), full.dtype), jnp.zeros_like(full)), jnp.asarray(frequencies))
     count = frequencies.shape[0]
     return ScorePath(jnp.maximum(total.query / count, 0.0), total.below / count)
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)

@@ -5,9 +5,9 @@ The algebra of `kernelprop.split_kernel`, with the same parts: ``Σ = s 11ᵀ + 
 """
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from kernelprop.precision import full_product
 from kernelprop.row_sharded.collectives import gathered, own, own_diagonal, summed
 from kernelprop.split_kernel import SplitKernel, carried, comparable, part_of_means
 
@@ -29,7 +29,7 @@ class RowKernel(SplitKernel):
         count = len(self.rest)
         diagonal = self.diagonal()
         weight = 1 / jnp.sqrt(diagonal)
-        sums = _product(self.rest, jnp.stack([jnp.ones_like(diagonal), weight], axis=1))
+        sums = full_product(self.rest, jnp.stack([jnp.ones_like(diagonal), weight], axis=1))
         return self.moments_of_sums(
             diagonal,
             weight,
@@ -67,12 +67,8 @@ def row_congruence(
 def _common_part(
     rows: Float[Array, "rows T"], wanted: Bool[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, "T"], Float[Array, "T"]]:
-    return part_of_means(gathered(_product(rows, jnp.ones_like(rows[0]))) / rows.shape[-1], wanted)
+    return part_of_means(gathered(full_product(rows, jnp.ones_like(rows[0]))) / rows.shape[-1], wanted)
 
 
 def _mean_outer(left: Float[Array, "heads rows"], right: Float[Array, "heads T"]) -> Float[Array, "rows T"]:
-    return _product(left.T, right) / len(left)
-
-
-def _product(left: Array, right: Array) -> Array:
-    return jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
+    return full_product(left.T, right) / len(left)

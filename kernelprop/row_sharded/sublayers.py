@@ -9,12 +9,13 @@ from jaxtyping import Array, Float
 
 from kernelprop.activations import Activation
 from kernelprop.activations.row_blocks import in_row_blocks
+from kernelprop.activations.safe import inverse_root
 from kernelprop.attention.dense import Dense
 from kernelprop.attention.identity import Identity
 from kernelprop.attention.layer import AttentionLayer, mean_over_heads, over_heads
 from kernelprop.layers.block import Maps
 from kernelprop.layers.gated_mlp import GatedMLP
-from kernelprop.layers.mlp import MLP, inverse_root
+from kernelprop.layers.mlp import MLP
 from kernelprop.layers.norm import Norm, inverse_scale
 from kernelprop.row_sharded.collectives import gathered, on_own_diagonal, own, ring_product, transposed
 from kernelprop.row_sharded.row_kernel import RowKernel, row_congruence, split_rows
