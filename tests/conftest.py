@@ -34,6 +34,22 @@ SLOW = (
 )
 
 
+MEMORY_MAPS = Path("/proc/self/maps")
+MANY_MAPS = 16_000
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Between two files, drop the compiled programs once they hold many memory maps.
+
+    Each program that XLA compiles for the CPU keeps some maps of its process, of which Linux allows 65,530; a
+    compilation that is refused one ends the process.
+    """
+    at_a_border = nextitem is None or nextitem.path != item.path
+    if at_a_border and MEMORY_MAPS.exists() and MEMORY_MAPS.read_bytes().count(b"\n") > MANY_MAPS:
+        jax.clear_caches()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the slow rooms before the marks are selected."""

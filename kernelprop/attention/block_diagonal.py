@@ -1,8 +1,10 @@
 """Several sequences at once: the same attention inside each, none between them."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -42,13 +44,21 @@ class BlockDiagonal(AttentionLayer):
         """``Aᵀ x`` inside each sequence."""
         return self.inner.act_transposed(self._sequences(x)).reshape(x.shape)
 
+    def act_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """``A X`` inside each sequence."""
+        return self._over_sequences(self.inner.act_on_rows, x)
+
+    def act_transposed_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """``Aᵀ X`` inside each sequence."""
+        return self._over_sequences(self.inner.act_transposed_on_rows, x)
+
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``A S Aᵀ`` of a symmetric ``S``, blocks between different sequences included."""
-        return action_on_both_sides(self.act, lambda x: self.act(x.T).T, kernel)
+        return action_on_both_sides(self.act, self.act_on_rows, kernel)
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``Aᵀ S A`` of a symmetric ``S``, blocks between different sequences included."""
-        return action_on_both_sides(self.act_transposed, lambda x: self.act_transposed(x.T).T, kernel)
+        return action_on_both_sides(self.act_transposed, self.act_transposed_on_rows, kernel)
 
     def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
         """None: with a share of the identity the structure is another."""
@@ -67,6 +77,9 @@ class BlockDiagonal(AttentionLayer):
 
     def _sequences(self, x: Array) -> Array:
         return x.reshape(*x.shape[:-1], self.copies, self.inner.length)
+
+    def _over_sequences(self, function: Callable[[Array], Array], x: Array) -> Array:
+        return jax.vmap(function)(x.reshape(self.copies, self.inner.length, -1)).reshape(x.shape)
 
 
 def block_diagonal(attention: Any, copies: int) -> BlockDiagonal | AttentionStack:

@@ -42,6 +42,14 @@ class AttentionLayer(eqx.Module):
     def act_transposed(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """``Aᵀ x`` along the last axis, for a layer without a head axis."""
 
+    def act_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """``A X``, down the rows, for a layer without a head axis."""
+        return self.act(x.T).T
+
+    def act_transposed_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """``Aᵀ X``, down the rows, for a layer without a head axis."""
+        return self.act_transposed(x.T).T
+
     @abstractmethod
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``A S Aᵀ`` of a symmetric ``S``, for a layer without a head axis."""

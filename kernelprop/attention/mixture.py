@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from kernelprop import door
 from kernelprop.attention.dense import dense
 from kernelprop.attention.layer import AttentionLayer
+from kernelprop.attention.row_panels import action_on_both_sides
 from kernelprop.attention.softmax_form import log_entries
 from kernelprop.attention.stack import AttentionOperator, AttentionStack
 
@@ -59,21 +60,29 @@ class Mixture(AttentionLayer):
         alpha, beta = self._weights(x)
         return alpha * x + beta * self.inner.act_transposed(x)
 
+    def act_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """``αX + βAX``."""
+        alpha, beta = self._weights(x)
+        return alpha * x + beta * self.inner.act_on_rows(x)
+
+    def act_transposed_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """``αX + βAᵀX``."""
+        alpha, beta = self._weights(x)
+        return alpha * x + beta * self.inner.act_transposed_on_rows(x)
+
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``(αI + βA) S (αI + βA)ᵀ`` of a symmetric ``S``."""
-        alpha, beta = self._weights(kernel)
-        mixed = self.inner.mixed(alpha, beta)
+        mixed = self.inner.mixed(*self._weights(kernel))
         if mixed is not None:
             return mixed.sandwich(kernel)
-        return _by_parts(alpha, beta, self.inner.act(kernel), kernel, self.inner.sandwich(kernel))
+        return action_on_both_sides(self.act, self.act_on_rows, kernel)
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``(αI + βA)ᵀ S (αI + βA)`` of a symmetric ``S``."""
-        alpha, beta = self._weights(kernel)
-        mixed = self.inner.mixed(alpha, beta)
+        mixed = self.inner.mixed(*self._weights(kernel))
         if mixed is not None:
             return mixed.sandwich_transposed(kernel)
-        return _by_parts(alpha, beta, self.inner.act_transposed(kernel), kernel, self.inner.sandwich_transposed(kernel))
+        return action_on_both_sides(self.act_transposed, self.act_transposed_on_rows, kernel)
 
     def _weights(self, x: Array) -> tuple[Array, Array]:
         return jnp.asarray(self.alpha, x.dtype), jnp.asarray(self.beta, x.dtype)
@@ -89,11 +98,6 @@ class Mixture(AttentionLayer):
     def log_matrix(self) -> np.ndarray:
         """The logarithm of the entries."""
         return log_entries(self.matrix())
-
-
-def _by_parts(alpha: Array, beta: Array, acted: Array, kernel: Array, sandwich: Array) -> Float[Array, "T T"]:
-    """``α²S + αβ(SAᵀ + AS) + β² ASAᵀ``."""
-    return alpha**2 * kernel + alpha * beta * (acted + acted.T) + beta**2 * sandwich
 
 
 def mix(attention: Any, alpha: Any, beta: Any) -> Mixture | AttentionStack:

@@ -70,4 +70,5 @@ def action_on_both_sides(
         return lax.fori_loop(0, count, panel, padded)[:, :length]
 
     right = through_panels(lambda first, here, state: (act(here), state), kernel, None)
-    return lax.platform_dependent(right, cpu=by_panels, default=act_on_rows)
+    # JAX hashes what it chooses from; a bound method of a module can't be.
+    return lax.platform_dependent(right, cpu=by_panels, default=lambda right: act_on_rows(right))

@@ -65,6 +65,14 @@ class Semiseparable(AttentionLayer):
         above = (right * decayed_suffix(left * x, decay) for left, right, decay in terms)
         return reduce(add, above, diagonal * x)
 
+    def act_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """``A X`` by blocks of rows."""
+        return act_on_rows(self._blocks(x.dtype), x, None)[0]
+
+    def act_transposed_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """``Aᵀ X`` by blocks of rows."""
+        return act_on_rows_transposed(self._blocks(x.dtype), x, None)[0]
+
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``A S Aᵀ`` of a symmetric ``S`` in ``O(T²)``: on the columns, then along the rows, panel by panel."""
         blocks = self._blocks(kernel.dtype)

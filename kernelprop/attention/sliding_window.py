@@ -43,23 +43,21 @@ class SlidingWindow(AttentionLayer):
         """The sum over the windows that a position lies in, weighed."""
         return window_sums(x * self._weights(x), -self.after, self.before)
 
+    def act_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """The mean over each window of rows."""
+        return self._weights(x.T).T * window_sums_of_rows(x, -self.before, self.after)
+
+    def act_transposed_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        """The sum over the windows that a row lies in, weighed."""
+        return window_sums_of_rows(self._weights(x.T).T * x, -self.after, self.before)
+
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``A S Aᵀ`` in ``O(T²)``."""
-        weights = self._weights(kernel).T
-
-        def act_on_rows(x: Array) -> Array:
-            return weights * window_sums_of_rows(x, -self.before, self.after)
-
-        return action_on_both_sides(self.act, act_on_rows, kernel)
+        return action_on_both_sides(self.act, self.act_on_rows, kernel)
 
     def sandwich_transposed(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``Aᵀ S A`` in ``O(T²)``."""
-        weights = self._weights(kernel).T
-
-        def act_on_rows(x: Array) -> Array:
-            return window_sums_of_rows(weights * x, -self.after, self.before)
-
-        return action_on_both_sides(self.act_transposed, act_on_rows, kernel)
+        return action_on_both_sides(self.act_transposed, self.act_transposed_on_rows, kernel)
 
     def mixed(self, alpha: Float[Array, ""], beta: Float[Array, ""]) -> None:
         """None: with a share of the identity the structure is another."""

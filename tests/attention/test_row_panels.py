@@ -7,12 +7,19 @@ import pytest
 
 import kernelprop as kp
 from kernelprop.attention import row_panels
+from kernelprop.attention.sliding_window import sliding_window
 
 LENGTH = 11
 OPERATORS = {
     "espa": lambda length: kp.espa(length, gammas=[1.0, 0.1])[0],
     "of rank two": lambda length: kp.uspa(length, 1, rho0=0.3)[0],
     "causal uniform": lambda length: kp.uniform(length, causal=True),
+    "mix of a window": lambda length: kp.mix(sliding_window(length, 3), 0.6, -0.3),
+    "mix of a window on both sides": lambda length: kp.mix(sliding_window(length, 3, causal=False), 0.6, 0.3),
+    "mix of uniform": lambda length: kp.mix(kp.uniform(length), 0.6, 0.3),
+    "blocks of espa": lambda length: kp.block_diagonal(OPERATORS["espa"](length // 3), 3),
+    "blocks of a mix": lambda length: kp.block_diagonal(OPERATORS["mix of a window"](length // 2), 2),
+    "mix of blocks": lambda length: kp.mix(OPERATORS["blocks of espa"](length), 0.6, 0.3),
 }
 
 
@@ -23,7 +30,18 @@ def kernel_of(length):
 
 # Blocks of two rows: a last panel that is full, one that is padded, panels of one block.
 @pytest.mark.parametrize(
-    ("name", "length", "rows"), [("espa", 12, 4), ("of rank two", LENGTH, 4), ("causal uniform", 5, 2)]
+    ("name", "length", "rows"),
+    [
+        ("espa", 12, 4),
+        ("of rank two", LENGTH, 4),
+        ("causal uniform", 5, 2),
+        ("mix of a window", LENGTH, 4),
+        ("mix of a window on both sides", 12, 4),
+        ("mix of uniform", LENGTH, 4),
+        ("blocks of espa", 12, 4),
+        ("blocks of a mix", 10, 4),
+        ("mix of blocks", 9, 4),
+    ],
 )
 def test_panels_equal_the_dense_products(monkeypatch, name, length, rows):
     monkeypatch.setattr(row_panels, "WHOLE", rows)
@@ -34,6 +52,17 @@ def test_panels_equal_the_dense_products(monkeypatch, name, length, rows):
         forward, backward = operator.sandwich(jnp.asarray(kernel)), operator.sandwich_transposed(jnp.asarray(kernel))
     np.testing.assert_allclose(forward, matrix @ kernel @ matrix.T, atol=1e-13)
     np.testing.assert_allclose(backward, matrix.T @ kernel @ matrix, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_down_the_rows_as_along_them(name):
+    length = 12
+    operator = OPERATORS[name](length)
+    x, matrix = np.random.default_rng(1).normal(size=(length, 3)), operator.as_matrix()
+    with jax.enable_x64(True):
+        forward, backward = operator.act_on_rows(jnp.asarray(x)), operator.act_transposed_on_rows(jnp.asarray(x))
+    np.testing.assert_allclose(forward, matrix @ x, atol=1e-14)
+    np.testing.assert_allclose(backward, matrix.T @ x, atol=1e-14)
 
 
 def test_a_length_beyond_one_panel_equals_the_dense_products():
@@ -66,7 +95,7 @@ def test_a_long_kernel_is_changed_in_place():
     assert memory.temp_size_in_bytes < 0.5 * 4 * 2048**2
 
 
-@pytest.mark.parametrize("name", ["espa", "of rank two"])
+@pytest.mark.parametrize("name", ["espa", "of rank two", "mix of a window"])
 def test_all_rows_at_once_are_the_panels(monkeypatch, name):
     """What an accelerator runs; its program is made here, too."""
     monkeypatch.setattr(row_panels, "WHOLE", 4)
