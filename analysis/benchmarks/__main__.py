@@ -54,7 +54,7 @@ def costs(result: dict[str, Any]) -> dict[str, float]:
         found["import kernelprop / import jax"] = result["starting"]["import ratio"]
     for row in result["layers"]:
         milliseconds = row["milliseconds a layer"]
-        for name in ("dense", "espa", "uspa", "uniform"):
+        for name in row["floors"]:
             ratio = milliseconds[name] / milliseconds["two products"]
             found[f"{name} / two products, T = {row['length']}, {row['dtype']}"] = ratio
     return found
@@ -63,10 +63,12 @@ def costs(result: dict[str, Any]) -> dict[str, float]:
 def show(row: dict[str, Any]) -> None:
     """Print one length's row."""
     times = ", ".join(f"{name} {value:.3g}" for name, value in row["milliseconds a layer"].items())
+    factors = row["two products / structured"]
+    slowest = min(factors, key=lambda name: factors[name])
     print(
         f"{row['dtype']} T = {row['length']:>5}: {times} ms a layer; dense {row['dense / two products']:.2f} x two "
-        f"products; E-SPA {row['two products / espa']:.1f} x faster than they, "
-        f"{row['floors']['espa']['gap']:.1f} x its floor",
+        f"products; E-SPA {factors['espa']:.1f} x faster than they, {row['floors']['espa']['gap']:.1f} x its floor; "
+        f"slowest: {slowest}, {factors[slowest]:.1f} x faster",
         flush=True,
     )
 

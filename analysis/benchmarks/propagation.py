@@ -14,6 +14,7 @@ import kernelprop as kp
 from analysis.benchmarks.timing import medians
 
 DEEPER = 4
+WINDOWS = 32
 
 
 def layer_costs(length: int, depth: int, dtype: str, repeats: int) -> dict[str, Any]:
@@ -23,12 +24,9 @@ def layer_costs(length: int, depth: int, dtype: str, repeats: int) -> dict[str, 
     """
     rng = np.random.default_rng(0)
     matrix = rng.random((length, length)) / length
-    models = {
-        "dense": kp.Transformer(kp.dense(matrix), depth),
-        "espa": kp.Transformer(kp.espa(length, DEEPER * depth)),
-        "uspa": kp.Transformer(kp.uspa(length, DEEPER * depth)),
-        "uniform": kp.Transformer(kp.uniform(length), DEEPER * depth),
-    }
+    structured = attentions(length, DEEPER * depth)
+    models = {"dense": kp.Transformer(kp.dense(matrix), depth)}
+    models |= {name: kp.Transformer(attention, DEEPER * depth) for name, attention in structured.items()}
     contenders: dict[str, Callable[[], Any]] = {"two products": two_products(matrix, depth, dtype)}
     for name, model in models.items():
         contenders[name] = partial(propagate, model, dtype)
@@ -43,9 +41,25 @@ def layer_costs(length: int, depth: int, dtype: str, repeats: int) -> dict[str, 
         "dense / two products": milliseconds["dense"] / milliseconds["two products"],
         "dense / espa": milliseconds["dense"] / milliseconds["espa"],
         "two products / espa": milliseconds["two products"] / milliseconds["espa"],
+        "two products / structured": {name: milliseconds["two products"] / milliseconds[name] for name in structured},
         # The fewest bytes that a layer can move: every entry read once and written once.
         "espa, share of the bandwidth": milliseconds["one pass"] / milliseconds["espa"],
         "floors": {name: floor(name, length, milliseconds) for name in models},
+    }
+
+
+def attentions(length: int, depth: int) -> dict[str, Any]:
+    """One attention of every structure."""
+    causal, window = kp.uniform(length, causal=True), kp.sliding_window(length, length // WINDOWS)
+    return {
+        "espa": kp.espa(length, depth),
+        "uspa": kp.uspa(length, depth),
+        "uniform": kp.uniform(length),
+        "causal uniform": causal,
+        "sliding window": window,
+        "mixture": kp.mix(causal, 0.8, 0.2),
+        "mixture of a window": kp.mix(window, 0.8, 0.2),
+        "two sequences": kp.block_diagonal(kp.uniform(length // 2, causal=True), 2),
     }
 
 
@@ -53,12 +67,11 @@ def floor(name: str, length: int, milliseconds: dict[str, float]) -> dict[str, f
     """The least milliseconds that a layer's operations and its bytes take at the measured rates, and the gap left.
 
     Operations: two products if dense; a scan over rows and one over columns, a product and a sum an entry and a rank
-    and two on the diagonal, if structured. Bytes: one pass.
+    and two on the diagonal, if structured (a window takes one sum in and one out). Bytes: one pass.
     """
     products = 4 * length**3
-    ranks = {"dense": None, "espa": 1, "uspa": 2, "uniform": 1}
-    rank = ranks[name]
-    operations = products if rank is None else 2 * length**2 * (4 * rank + 2)
+    rank = 2 if name == "uspa" else 1
+    operations = products if name == "dense" else 2 * length**2 * (4 * rank + 2)
     computed = operations / products * milliseconds["two products"]
     least = max(computed, milliseconds["one pass"])
     return {"operations": computed, "bytes": milliseconds["one pass"], "gap": milliseconds[name] / least}
