@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.catalogue import NAMES, kind_of
-from analysis.fields import with_fields
+from analysis.fields import asked
 from analysis.records import FOLDER
 from analysis.running import Report, run
 from analysis.study import is_recorded
@@ -31,11 +31,13 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         if options.list or not options.name:
             return _list(options.records)
+        if options.jobs < 1:
+            raise ValueError(f"--jobs: {options.jobs} is not positive")
         for study in _chosen(options):
             with _bar(study.name, options.quiet) as progress:
                 files = run(study, options.records, jobs=options.jobs, again=options.again, progress=progress)
             print("\n".join(map(str, files)))
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -63,15 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 def _chosen(options: argparse.Namespace) -> list[Any]:
     names = NAMES if options.name == ["all"] else options.name
     kinds = [kind_of(name) for name in names]
-    return [with_fields(_start(kind, options), options.set) for kind in kinds]
-
-
-def _start(kind: Any, options: argparse.Namespace) -> Any:
-    if options.input is None:
-        return kind.quick() if options.quick else kind()
-    if not hasattr(kind, "of_file"):
-        raise ValueError(f"--input: {kind.name} takes no file")
-    return kind.of_file(options.input)
+    return [asked(kind, options.input, options.quick, options.set) for kind in kinds]
 
 
 def _list(records: Path) -> int:

@@ -2,9 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 S = TypeVar("S")
+
+
+def asked(kind: Any, file: Path | None, quick: bool, assignments: Sequence[str]) -> Any:
+    """The study of a kind that a command line asks for: the usual one, the quick one or that of a file.
+
+    Raises:
+        ValueError: for a file where the kind takes none or beside ``quick``, and as `with_fields`.
+    """
+    if file is None:
+        return with_fields(kind.quick() if quick else kind(), assignments)
+    if not hasattr(kind, "of_file"):
+        raise ValueError(f"--input: {kind.name} takes no file")
+    if quick:
+        raise ValueError("--quick: a study of --input has no quick form; --set makes its fields smaller")
+    return with_fields(kind.of_file(file), assignments)
 
 
 def with_fields(study: S, assignments: Sequence[str]) -> S:

@@ -3,10 +3,16 @@
 For one length, depth and activation, or for a user's own network: skips of weight 1, branches of weight ``β``,
 logits times ``τ``. The kernel is healthy while the positions stay apart and the diagonal in bounds; the gradients
 are while all layers' values learn at a like pace, and the queries at one like the values'.
+
+The limits are the map's own, and not those of ``kernelprop report``. The report asks what is lost at initialisation
+(mean correlation 0.99, value gradients a factor 100 apart, queries that bfloat16 rounds away, variance that keeps
+growing or shrinking by equal factors); the map asks what learns at a like pace: mean correlation below 0.95, value
+gradients within a factor 10 of each other, queries within a factor 10 of the values. The diagonal may end a hundredfold
+above or below the input's, since Pre-LN streams grow by equal steps and train.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,6 +21,7 @@ import numpy as np
 import kernelprop as kp
 from analysis.activation_maps import shaped
 from kernelprop.balance import with_branches
+from kernelprop.diagnosis.stream import without_final_norm
 
 HEALTHY = 0
 COLLAPSED, GROWN, UNEVEN, QUERIES_LOW, QUERIES_HIGH = 1, 2, 4, 8, 16
@@ -48,9 +55,10 @@ class Setting(NamedTuple):
 class Spec:
     """Networks by ``length depth activation norm``, or a description; the grid; and what counts as healthy.
 
-    A network is healthy where the mean correlation is below ``most_correlation``, the diagonal within a factor
-    ``most_growth`` of the input's, the norms of the layers' value gradients within a factor ``most_spread`` of each
-    other, and those of queries over those of values between ``least_ratio`` and ``most_ratio`` in every layer.
+    A network is healthy where the mean correlation is below ``most_correlation``, the diagonal (in front of a final
+    norm) within a factor ``most_growth`` of the input's, the norms of the layers' value gradients within a factor
+    ``most_spread`` of each other, and those of queries over those of values between ``least_ratio`` and ``most_ratio``
+    in every layer.
     """
 
     name: ClassVar[str] = "trainability"
@@ -150,21 +158,13 @@ def tempered(network: kp.Transformer, beta: float, tau: float) -> kp.Transformer
     """The network with branches of weight ``β`` and its logits times ``τ``."""
     scaled = with_branches(network, beta)
     own = kp.Gains() if network.gains is None else network.gains
-    gains = kp.Gains(own.query, own.key, own.value, own.output, own.temperature * tau)
-    return kp.Transformer(
-        scaled.attention,
-        scaled.depth,
-        scaled.mlp,
-        scaled.residual,
-        scaled.norm,
-        gains=gains,
-        positions=scaled.positions,
-        parallel=scaled.parallel,
-    )
+    gains = replace(own, temperature=own.temperature * tau)
+    return scaled.replaced(gains=gains)
 
 
 def _numbers(network: kp.Transformer, kernel: np.ndarray) -> dict[str, float]:
-    evolution = kp.propagate(network, kernel, "last")
+    # A final norm leaves the correlations as they are, and hides what became of the diagonal.
+    evolution = kp.propagate(without_final_norm(network), kernel, "last")
     norms = kp.gradient_norms(network, kernel)
     value = np.sqrt(np.asarray(norms.value))
     with np.errstate(divide="ignore", invalid="ignore"):

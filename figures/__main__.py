@@ -23,13 +23,16 @@ def main(words: Sequence[str] | None = None) -> int:
     for name in options.name:
         if name not in (*NAMES, *OTHERS):
             parser.error(f"{name!r}: invalid choice; there are {', '.join((*NAMES, *OTHERS))}")
-    options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out: {error}")
     wrong = 0
     for name in options.name or (*NAMES, *OTHERS):
         try:
             files = _other(name, options.out) if name in OTHERS else draw_record(name, FOLDER, options.out)
             print("\n".join(map(str, files)), flush=True)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             print(f"error: {name}: {error}", file=sys.stderr)
             wrong = 2
     return wrong

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.catalogue import kind_of
-from analysis.fields import with_fields
+from analysis.fields import asked
 from analysis.records import FOLDER
 from analysis.study import Found, read
 from kernelprop.plotting.saving import save_figure
@@ -50,18 +50,11 @@ def command(name: str, words: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="the folder of the figure; this package, or for another record here")
     options = parser.parse_args(words)
     try:
-        study = _study(kind_of(name), options)
+        study = asked(kind_of(name), options.input, options.quick, options.set)
         usual = study == kind_of(name)()
         files = draw_record(name, options.records, options.out or (HERE if usual else Path()), study)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print("\n".join(map(str, files)))
     return 0
-
-
-def _study(kind: Any, options: argparse.Namespace) -> Any:
-    if options.input is not None and not hasattr(kind, "of_file"):
-        raise ValueError(f"--input: {kind.name} takes no file")
-    start = kind.of_file(options.input) if options.input is not None else kind.quick() if options.quick else kind()
-    return with_fields(start, options.set)

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 OF_COSINES = ("vanilla_relu", "espa", "pre_ln", "post_ln")
 # 1 − c below this can't be told from 0 in a record of float64 sums.
 FLOOR = 1e-13
+MARKERS = "os^D"
+# In typographic points: dots whose numbers would overlap, and the room that a number needs on the right.
+TOGETHER, NEIGHBOUR = (12.0, 4.0), 24.0
+# An arm's number, and where it stands.
+Point = tuple[int, float, float]
 
 
 @in_house_style
@@ -62,25 +67,31 @@ def prediction(made: list[Row], records: Path = RECORDS) -> "Figure":
     figure = new_figure(PAGE, max(0.5 * PAGE, 0.17 * len(made)))
     left, right = figure.subplots(1, 2, sharey=True)
     styles = _styles([row.comparison.arm for row in made])
+    left.set_xscale("log")
+    right.set_xscale("symlog", linthresh=0.1)
+    points: dict[Axes, list[Point]] = {left: [], right: []}
     for number, row in enumerate(made, start=1):
         known = predict(row.comparison.arm)
         colour, label = styles[row.comparison.arm][0], f"{number} {ARMS[row.comparison.arm].label}"
+        marker = MARKERS[(number - 1) // len(COLOURS) % len(MARKERS)]
         places = ((left, max(1 - known.correlation, FLOOR)), (right, known.spread))
         for axes, x in places:
             if np.isfinite(x) and np.isfinite(row.loss):
-                axes.plot(x, row.loss, "o", color=colour, label=label)
-                axes.annotate(str(number), (x, row.loss), (3, 3), textcoords="offset points", color=colour)
-    left.set_xscale("log")
+                axes.plot(x, row.loss, marker, color=colour, label=label, markersize=4)
+                points[axes].append((number, x, row.loss))
+    left.set_xlim(FLOOR / 20, 3000)
     left.set_xlabel("1 − mean correlation\nbehind the last layer")
     left.set_ylabel("validation loss reached, nats")
-    right.set_xscale("symlog", linthresh=0.1)
-    right.set_xlim(left=-0.02)
-    right.set_xlabel("value gradients over layers:\nlog₁₀ of largest over smallest")
+    right.set_xlim(-0.02, 200)
+    right.set_xlabel("squared value gradients over layers:\nlog₁₀ of largest over smallest")
     for axes in (left, right):
         _levels(axes, _levels_of(made, records))
     handles, labels = left.get_legend_handles_labels()
     figure.suptitle("networks at initialisation in closed form, and the loss that they reach", fontsize=8)
     figure.legend(handles, labels, loc="outside right center")
+    figure.draw_without_rendering()  # only then the axes have their places
+    for axes in (left, right):
+        _number(axes, points[axes], figure.dpi / 72)
     return figure
 
 
@@ -101,6 +112,23 @@ def cosines(made: list[Row], records: Path = RECORDS) -> "Figure":
     panels[0].set_ylabel("mean cosine of two positions")
     panels[-1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
+
+
+def _number(axes: "Axes", points: list[Point], pixels: float) -> None:
+    """Write the numbers of the points beside them; points that lie together share a label."""
+    together: list[tuple[np.ndarray, list[Point]]] = []
+    for point in points:
+        place = axes.transData.transform(point[1:]) / pixels
+        near = [group for middle, group in together if (np.abs(place - middle) < TOGETHER).all()]
+        near[0].append(point) if near else together.append((place, [point]))
+    for middle, group in together:
+        numbers = ", ".join(str(point[0]) for point in sorted(group))
+        rightmost = max(group, key=lambda point: point[1])
+        ahead = [place - middle for place, _ in together]
+        if any(0 < right < NEIGHBOUR and abs(up) < TOGETHER[1] for right, up in ahead):
+            axes.annotate(numbers, group[0][1:], (0, 4), textcoords="offset points", ha="center")
+        else:
+            axes.annotate(numbers, rightmost[1:], (4, 0), textcoords="offset points", va="center")
 
 
 def _styles(arms: list[str]) -> dict[str, tuple[str, str]]:

@@ -50,8 +50,9 @@ Made by `python -m analysis.training --table` from `analysis/training/records/`.
 positions, batches of 16 from an order-2 Markov source over 16 symbols; AdamW unless the arm says SGD. The learning rate
 is the best of a sweep with one seed at a third of the steps (a star: at an edge of the sweep). The loss is on held-out
 batches, in nats; its error is over seeds where there are several, else over batches. Beside it stands what is known at
-initialisation in closed form: the mean correlation behind the last layer, log10 of the largest over the smallest value
-gradient of a layer, and log10 of the least query over value gradient.
+initialisation in closed form: the mean correlation behind the last layer; log10 of the largest over the smallest
+squared norm of a layer's value gradient; and log10 of the queries' over the values' squared norms, each summed over
+all layers.
 
 {table}
 

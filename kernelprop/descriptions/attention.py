@@ -32,6 +32,7 @@ from kernelprop.descriptions.entries import (
     read,
     read_kind,
     text,
+    unknown,
     whole,
 )
 
@@ -52,6 +53,10 @@ def read_attention(table: Any, place: Place, length: int | None) -> tuple[Any, i
     depth = whole(table["depth"], place.at("depth")) if "depth" in table else None
     kind = one_of(KINDS)(table.get("kind"), place.at("kind"))
     wrappers = ("mix", "copies") if "mask" in KINDS[kind].entries else ("mask", "mix", "copies")
+    known = {"kind", "depth", *KINDS[kind].entries, *wrappers}
+    for key in table:
+        if key not in known:
+            raise place.at(key).error(unknown(key, known, "entries"))
     around = {key: table[key] for key in wrappers if key in table}
     inner = {key: value for key, value in table.items() if key not in around}
     known = length is not None and "copies" not in around and "length" in KINDS[kind].entries

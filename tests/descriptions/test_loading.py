@@ -134,7 +134,7 @@ def test_files_are_found_beside_the_description(load, tmp_path, monkeypatch):
         (ESPA + "[atention]\n", "net.toml: atention: is unknown; tables and entries here: attention, design, gains"),
         (ESPA + "[cross_attention]\n", "net.toml: cross_attention: is not supported: describe the decoder's"),
         (ESPA + "dropout = 0.1", r"net.toml: \[attention\] dropout: is not supported: it is off at initialisation"),
-        (ESPA + "gama = 0.1", r"net.toml: \[attention\] gama: is unknown; entries here: causal, depth, gamma, gamma0"),
+        (ESPA + "gama = 0.1", r"net.toml: \[attention\] gama: is unknown; entries here: causal, copies, depth, gamma,"),
         (
             ESPA + "mask = [false, true, true, true, true, true, true, true]",
             r"net.toml: \[attention\] mask: masked: layer 1, position 0: every key that it attends to is masked",
