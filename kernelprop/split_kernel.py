@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from kernelprop.precision import full_product
+from kernelprop.precision import full_product, reciprocal_power
 
 # Below this ratio of squared norms a common part would eat the digits of the smallest position.
 SMALLEST_RATIO = 1 / 16
@@ -59,21 +59,24 @@ class SplitKernel(eqx.Module):
         ``sqrt(tr(CΣC) / tr Σ)``; ``participation_ratio``, ``(tr Σ)² / ‖Σ‖_F²``. What is undefined is NaN.
         """
         own, diagonal = diagonal_of(self.rest), self.diagonal()
-        weight = 1 / jnp.sqrt(diagonal)
-        sums = full_product(self.rest, _ones(diagonal))
+        unit = unit_of(diagonal)
+        weight = 1 / jnp.sqrt(unit * diagonal)
+        sums = unit * full_product(self.rest, _ones(diagonal))
         return self.moments_of_sums(
             diagonal,
+            unit,
             weight,
-            own=_sum(own),
+            own=_sum(unit * own),
             rows=_sum(sums),
-            crossed=jnp.vdot(self.cross, sums),
-            weighted=jnp.vdot(weight, full_product(self.rest, weight)),
-            squares=_sum(full_product(self.rest * self.rest, _ones(diagonal))),
+            crossed=jnp.vdot(unit * self.cross, sums),
+            weighted=jnp.vdot(weight, unit * full_product(self.rest, weight)),
+            squares=_sum(full_product((unit * self.rest) ** 2, _ones(diagonal))),
         )
 
     def moments_of_sums(
         self,
         diagonal: Float[Array, "T"],
+        unit: Float[Array, ""],
         weight: Float[Array, "T"],
         *,
         own: Float[Array, ""],
@@ -82,19 +85,21 @@ class SplitKernel(eqx.Module):
         weighted: Float[Array, ""],
         squares: Float[Array, ""],
     ) -> dict[str, Float[Array, "*positions"]]:
-        """`moments` from sums over ``R``: ``tr R``, ``1ᵀR1``, ``vᵀR1``, ``uᵀRu`` with ``u = 1/√q``, and ``‖R‖²``."""
+        """`moments` from sums over ``R``: ``tr R``, ``1ᵀR1``, ``vᵀR1``, ``uᵀRu`` with ``u = 1/√q``, and ``‖R‖²``.
+
+        All are sums over ``unit · Σ``, which has the same shares: squares of a kernel's own entries leave the range of
+        single precision long before the entries do.
+        """
         length = self.cross.shape[0]
-        trace, total = _sum(diagonal), _sum(weight)
+        common, cross = unit * self.common, unit * self.cross
+        trace, total = _sum(unit * diagonal), _sum(weight)
         # C removes the common and the cross part whole, so only R's own mean is left to take off.
         apart = own - rows / length
         squared_norm = (
-            (length * self.common) ** 2
-            + 2 * length * jnp.vdot(self.cross, self.cross)
-            + squares
-            + 2 * (self.common * rows + 2 * crossed)
+            (length * common) ** 2 + 2 * length * jnp.vdot(cross, cross) + squares + 2 * (common * rows + 2 * crossed)
         )
         # uᵀΣu sums all correlations, the T ones of the diagonal included.
-        correlations = self.common * total**2 + 2 * total * jnp.vdot(weight, self.cross) + weighted - length
+        correlations = common * total**2 + 2 * total * jnp.vdot(weight, cross) + weighted - length
         pairs = length * (length - 1)
         return {
             "diagonal": diagonal,
@@ -176,6 +181,11 @@ def part_of_means(
     common = _sum(means) / len(means)
     cross = means - common
     return common, cross, cross + common / 2
+
+
+def unit_of(diagonal: Float[Array, "T"]) -> Float[Array, ""]:
+    """A power of two near ``1 / mean q``: a multiple by it loses no digit."""
+    return reciprocal_power(_sum(diagonal / len(diagonal)))
 
 
 def diagonal_of(matrix: Float[Array, "T T"]) -> Float[Array, "T"]:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelprop as kp
+from kernelprop.precision import reciprocal_power
 from kernelprop.split_kernel import split
 
 
@@ -58,3 +59,29 @@ def test_arithmetic_is_that_of_the_kernels():
 
 def test_equal_rows_have_residual_zero():
     assert split(jnp.ones((4, 4))).moments()["rank_residual"] == pytest.approx(0, abs=1e-7)
+
+
+@pytest.mark.parametrize(("dtype", "scales"), [("float32", (1e-18, 1e22, 1e36)), ("float64", (1e-300, 1e160, 1e300))])
+def test_shares_do_not_know_the_scale(dtype, scales):
+    """Squares of the entries leave the type's range long before the entries do."""
+    kernel = np.array([[1, 0.5, 0.2], [0.5, 1, 0.4], [0.2, 0.4, 1]])
+    with jax.enable_x64(True):
+        found = [pieces(jnp.asarray(scale * kernel, dtype))[2] for scale in scales]
+    for moments in found:
+        for name, expected in (
+            ("participation_ratio", 9 / (3 + 2 * (0.25 + 0.04 + 0.16))),
+            ("mean_correlation", 1.1 / 3),
+            ("rank_residual", np.sqrt((3 - (3 + 2.2) / 3) / 3)),
+        ):
+            np.testing.assert_allclose(moments[name], expected, rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+def test_multiples_by_a_power_of_two_lose_nothing():
+    """At an ordinary scale the numbers are the very same."""
+    kernel = np.exp(-0.3 * np.abs(np.subtract.outer(np.arange(7), np.arange(7)))) * np.outer(*2 * [np.arange(7) + 3.0])
+    with jax.enable_x64(True):
+        one, other = (pieces(jnp.asarray(scale * kernel))[2] for scale in (1.0, 2.0**-60))
+    for name in ("participation_ratio", "mean_correlation", "rank_residual"):
+        assert one[name] == other[name], name
+    reciprocals = [float(reciprocal_power(jnp.float32(x))) for x in (1.0, 1.5, 2.0, 3e-30, 0.0, np.inf)]
+    assert reciprocals == [1.0, 1.0, 0.5, 2.0**99, 2.0**127, 2.0**-126]

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float
 
 from kernelprop.precision import full_product
 from kernelprop.row_sharded.collectives import gathered, own, own_diagonal, summed
-from kernelprop.split_kernel import SplitKernel, carried, comparable, part_of_means
+from kernelprop.split_kernel import SplitKernel, carried, comparable, part_of_means, unit_of
 
 
 class RowKernel(SplitKernel):
@@ -28,16 +28,18 @@ class RowKernel(SplitKernel):
         """The observables that need no eigenvalues, each device summing over its rows."""
         count = len(self.rest)
         diagonal = self.diagonal()
-        weight = 1 / jnp.sqrt(diagonal)
-        sums = full_product(self.rest, jnp.stack([jnp.ones_like(diagonal), weight], axis=1))
+        unit = unit_of(diagonal)
+        weight = 1 / jnp.sqrt(unit * diagonal)
+        sums = unit * full_product(self.rest, jnp.stack([jnp.ones_like(diagonal), weight], axis=1))
         return self.moments_of_sums(
             diagonal,
+            unit,
             weight,
-            own=summed(jnp.sum(own_diagonal(self.rest))),
+            own=summed(jnp.sum(unit * own_diagonal(self.rest))),
             rows=summed(jnp.sum(sums[:, 0])),
-            crossed=summed(jnp.vdot(own(self.cross, count), sums[:, 0])),
+            crossed=summed(jnp.vdot(own(unit * self.cross, count), sums[:, 0])),
             weighted=summed(jnp.vdot(own(weight, count), sums[:, 1])),
-            squares=summed(jnp.sum(self.rest * self.rest)),
+            squares=summed(jnp.sum((unit * self.rest) ** 2)),
         )
 
 
