@@ -20,6 +20,7 @@ from kernelprop.layers import block, random_attention, random_logits
 from kernelprop.precision import float_dtype, in_double
 from kernelprop.results import Evolution
 from kernelprop.split_kernel import SplitKernel, split
+from kernelprop.unresolved import refuse_unresolved_layers
 
 Keep = Literal["all", "last"] | int | Sequence[int]
 
@@ -54,7 +55,8 @@ def propagate(
         An `Evolution` of numpy arrays of that dtype.
 
     Raises:
-        ValueError: for a kernel that is none, shapes that don't fit, or kernels that don't fit in memory.
+        ValueError: for a kernel that is none, shapes that don't fit, or kernels that don't fit in memory; for an
+            activation that grows too fast for its variance, with the layer and the variance.
 
     >>> import kernelprop as kp
     >>> evolution = kp.propagate(kp.Transformer(kp.uniform(4), depth=2), kp.kernels.identity(4))
@@ -71,6 +73,7 @@ def propagate(
     kept = kept_depths(keep, model.depth, model.length, copies * int(np.prod(batch)) * dtype.itemsize)
     flat = with_positions(model, kernel0).reshape(-1, *kernel0.shape[-2:])
     numbers = _evolve(model, flat, kept, observables == "all", dtype)
+    refuse_unresolved_layers(model, flat, numbers["diagonal"])
     shaped = {name: value.reshape(*batch, *value.shape[1:]) for name, value in numbers.items()}
     return evolution_of(model, kept.depths, shaped, _notes(model, kernel0))
 

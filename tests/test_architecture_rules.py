@@ -26,6 +26,7 @@ ROOMS = (
             "cotangents",
             "tangents",
             "gradient_report",
+            "unresolved",
             "infinite",
             "gradient_scans",
             "gradients",

@@ -4,11 +4,10 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from kernelprop.activations.integrand import Integrand
-from kernelprop.activations.quadrature import FINE
+from kernelprop.activations.quadrature import FINE, TAIL
 from kernelprop.activations.sampling import sample
 
 AGREEMENT = 1e-11
-TAIL = 11.0
 MOST = 64
 
 
@@ -32,6 +31,11 @@ def refuse_unresolved(f: Integrand, q: np.ndarray) -> None:
             f"{difference[at]:.2g}, {beyond[at]:.2g} of the mass lies beyond {TAIL:.0f} standard deviations; "
             "declare kinks and narrow features with kinks=, or use a function that grows more slowly"
         )
+
+
+def representable(f: Integrand, q: np.ndarray) -> np.ndarray:
+    """Say at which variances ``E f^2`` is a number of the type: beyond its range nothing converges."""
+    return np.isfinite(_moment(f, q, 16)[0])
 
 
 def _moment(f: Integrand, q: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:

@@ -113,6 +113,8 @@ def _closed_form(phi: Activation, derivative: bool, q1: Any, q2: Any, c: Any) ->
 
 def _numeric(phi: Numeric, derivative: bool, q1: np.ndarray, q2: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Expand once for each variance that occurs, then go over the entries."""
+    if not len(c):
+        return np.zeros(0)
     f = phi.integrand.derivative if derivative else phi.integrand
     (first, i), (second, j) = (np.unique(q, return_inverse=True) for q in (q1, q2))
     refuse_unresolved(f, np.union1d(first, second))

@@ -15,7 +15,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from kernelprop.activations.integrand import Integrand
-from kernelprop.activations.quadrature import graded_rule, line_rule
+from kernelprop.activations.quadrature import TAIL, graded_rule, line_rule
 from kernelprop.activations.safe import root
 from kernelprop.precision import full_product
 
@@ -31,7 +31,7 @@ class Series(NamedTuple):
     """Coefficients of a function at ``P`` variances, and what is left out."""
 
     coefficients: Float[Array, "N P"]
-    square: Float[Array, " P"]  # E f^2
+    square: Float[Array, " P"]  # E f^2; NaN where the rule cuts too much of it off
     remainder: Float[Array, "N P"]  # root of the part of E f^2 that the first n + 1 terms miss, relative
 
 
@@ -134,7 +134,8 @@ def _expand(function: Integrand, q: Float[Array, " P"], largest: Float[Array, ""
             before, hermite = hermite, (x * up[n]) * hermite - down[n] * before
         return (before, hermite), full_product(jnp.stack(found), ones)
 
-    square = jnp.sum(weighted * values, axis=1)
+    mass = weighted * values
+    square = _resolved(jnp.sum(mass, axis=1), jnp.sum(jnp.where(jnp.abs(x) > TAIL, mass, 0), axis=1))
     return _strides(stride, (jnp.zeros_like(x), weighted), STRIDE, square, largest), square
 
 
@@ -146,8 +147,14 @@ def _expand_by_one_rule(function: Integrand, q: Float[Array, " P"], largest: Flo
     def stride(start: Array, nothing: tuple[()]) -> tuple[tuple[()], Float[Array, "S P"]]:
         return nothing, full_product(lax.dynamic_slice_in_dim(table, start, LONG_STRIDE), values)
 
-    square = full_product(weights, values * values)
+    square = _resolved(*full_product(jnp.stack([weights, jnp.where(jnp.abs(x) > TAIL, weights, 0)]), values * values))
     return _strides(stride, (), LONG_STRIDE, square, largest), square
+
+
+def _resolved(square: Float[Array, " P"], beyond: Float[Array, " P"]) -> Float[Array, " P"]:
+    """``E f^2``, or NaN where its share in the tails says that the rule leaves something out behind its ends."""
+    share = 1e-11 if square.dtype == jnp.float64 else 1e-6
+    return jnp.where(beyond <= share * square, square, jnp.nan)
 
 
 def _strides(

@@ -8,6 +8,7 @@ about 1/2000 at ``|x| <= 2`` (4e-4 |x| beyond). Quadrature on these intervals th
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -21,7 +22,26 @@ NARROWEST = 2.0**-52
 MOST_PANELS = 2000
 WAVE = 2.0**-8  # Of longer intervals that don't do, many are waves rather than one kink.
 
+# Of the largest value up to so far beyond a place: what a function that runs flat keeps of rounding there.
+ROUNDING = 1024 * np.finfo(float).eps
+NEARBY = 8.0
+
 Sampler = Callable[[np.ndarray], np.ndarray]
+
+
+class Size(NamedTuple):
+    """How large a function is, by distance from 0: root mean square, and the largest value, up to there."""
+
+    average: Sampler
+    peak: Sampler
+
+
+class Follows(NamedTuple):
+    """Intervals on which a polynomial follows the function; what it misses on each, and what rounding would."""
+
+    enough: np.ndarray
+    error: np.ndarray
+    noise: np.ndarray
 
 
 class Unresolved(Exception):
@@ -56,7 +76,7 @@ def follows_octaves(sampler: Sampler) -> bool:
     for shift in 2.0 ** (np.arange(4) / 4):
         side = shift * np.concatenate([[0.0], 2.0 ** np.arange(-10, 10)])
         low, high = np.concatenate([side[:-1], -side[1:]]), np.concatenate([side[1:], -side[:-1]])
-        if not _followed(sampler, low, high, SAMPLES >> 2, None)[0].all():
+        if not _followed(sampler, low, high, SAMPLES >> 2, None)[0].enough.all():
             return False
     return True
 
@@ -89,25 +109,29 @@ def _resolve(sampler: Sampler, kinks: tuple[float, ...]) -> np.ndarray:
     centre = [] if any(abs(k) < 1 for k in kinks) else [0.0271]
     ends = np.unique(np.concatenate([-top, centre, top, [k for k in kinks if abs(k) < top[-1]]]))
     low, high, done = ends[:-1], ends[1:], [ends]
-    scale = None
+    before, size = np.full(len(low), np.inf), None
     for depth in range(60):
-        follows, size = _followed(sampler, low, high, max(32, SAMPLES >> depth), scale)
-        if scale is None:
-            scale = size
-        low, high = low[~follows], high[~follows]
+        found, size = _followed(sampler, low, high, max(32, SAMPLES >> depth), size)
+        # Halving takes what a smooth function misses down by powers of ten, and leaves rounding as it is.
+        open_ = ~(found.enough | ((found.error <= found.noise) & (found.error > before / NODES)))
+        low, high, before = low[open_], high[open_], found.error[open_]
         if not len(low):
             return np.unique(np.concatenate(done))
-        low, high = _without_narrow(low, high, kinks)
+        wide = _not_narrow(low, high, kinks)
+        low, high, before = low[wide], high[wide], before[wide]
         if sum(map(len, done)) + len(low) > MOST_PANELS:
             at = len(low) // 2
             raise (_fast if high[at] - low[at] > WAVE else _undeclared)(float(low[at]))
         middle = _inside(low, high)
         done.append(middle)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+        before = np.concatenate([before, before])
     return np.unique(np.concatenate(done))
 
 
-def _followed(sampler: Sampler, low: np.ndarray, high: np.ndarray, samples: int, scale) -> tuple[np.ndarray, Sampler]:
+def _followed(
+    sampler: Sampler, low: np.ndarray, high: np.ndarray, samples: int, size: Size | None
+) -> tuple[Follows, Size]:
     """Say on which intervals a polynomial follows the function, and how large the function is up to ``|x|``."""
     nodes, checks, matrix = _interpolation(samples)
     middle, half = (low + high)[:, None] / 2, (high - low)[:, None] / 2
@@ -119,17 +143,17 @@ def _followed(sampler: Sampler, low: np.ndarray, high: np.ndarray, samples: int,
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(at_checks - at_nodes @ matrix.T).max(1)
         own = np.abs(at_nodes).max(1)
-        if scale is None:
-            scale = _running_size(middle + half * checks, half, at_checks)
+        if size is None:
+            size = _running_size(middle + half * checks, half, at_checks)
         # What rounding x and f(x) makes of a straight line.
         slope = np.ptp(at_nodes, axis=1) / (high - low)
         rounding = 32 * np.finfo(float).eps * (own + slope * np.maximum(np.abs(low), np.abs(high)))
-        tolerance = TOLERANCE * np.maximum(own, scale(np.abs(middle[:, 0])))
-        follows = bad | (error <= tolerance + rounding)
-    return follows, scale
+        tolerance = TOLERANCE * np.maximum(own, size.average(np.abs(middle[:, 0])))
+        noise = ROUNDING * size.peak(np.abs(middle[:, 0]) + NEARBY)
+    return Follows(bad | (error <= tolerance + rounding), error, noise), size
 
 
-def _running_size(points: np.ndarray, half: np.ndarray, values: np.ndarray) -> Sampler:
+def _running_size(points: np.ndarray, half: np.ndarray, values: np.ndarray) -> Size:
     """Root mean square over ``|y| <= |x|``: a Gaussian weighs what is nearer 0 more, so less than this is small.
 
     Not less than 1e-25 of the largest value up to twice as far, so that underflow isn't taken for a kink.
@@ -143,15 +167,17 @@ def _running_size(points: np.ndarray, half: np.ndarray, values: np.ndarray) -> S
         peak = np.maximum.accumulate(np.abs(finite).ravel()[order])
     total = np.concatenate([[0.0], np.cumsum(mass)])
 
-    def size(x: np.ndarray) -> np.ndarray:
-        average = np.sqrt(total[np.searchsorted(reach, x, side="right")] / (2 * np.maximum(x, reach[0])))
-        beyond = np.minimum(np.searchsorted(reach, 2 * x + 1, side="left"), len(reach) - 1)
-        return np.maximum(average, 1e-25 * peak[beyond])
+    def largest(x: np.ndarray) -> np.ndarray:
+        return peak[np.minimum(np.searchsorted(reach, x, side="left"), len(reach) - 1)]
 
-    return size
+    def average(x: np.ndarray) -> np.ndarray:
+        found = np.sqrt(total[np.searchsorted(reach, x, side="right")] / (2 * np.maximum(x, reach[0])))
+        return np.maximum(found, 1e-25 * largest(2 * x + 1))
+
+    return Size(average, largest)
 
 
-def _without_narrow(low: np.ndarray, high: np.ndarray, kinks: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _not_narrow(low: np.ndarray, high: np.ndarray, kinks: tuple[float, ...]) -> np.ndarray:
     """Drop intervals that end on a kink and are too short to matter; another short one is a kink not yet known."""
     at_kink = np.isin(low, kinks) | np.isin(high, kinks)
     scale = np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
@@ -160,8 +186,7 @@ def _without_narrow(low: np.ndarray, high: np.ndarray, kinks: tuple[float, ...])
     if len(unknown):
         first = unknown[np.abs(low[unknown]).argmin()]
         raise Unresolved(float(low[first]), float(high[first]))
-    keep = ~short | (at_kink & (high - low > NARROWEST * np.minimum(scale, 1.0)))
-    return low[keep], high[keep]
+    return ~short | (at_kink & (high - low > NARROWEST * np.minimum(scale, 1.0)))
 
 
 def _near(low: np.ndarray, high: np.ndarray, kinks: tuple[float, ...]) -> np.ndarray:

@@ -15,6 +15,8 @@ from kernelprop.activations.safe import root
 FINE = (*range(-9, 10), -10, 10, -11, 11, -13, 13)
 COARSE = (0, -2, 2, -4, 4, -6, 6, -10, 10)
 ORDER = 16
+# What lies beyond so many deviations shows what a rule leaves out behind its ends.
+TAIL = 11.0
 
 
 # Down to 2^-26 standard deviations: features of width 1 are seen at variances up to 1e15.
