@@ -6,6 +6,8 @@ A record is two files, ``NAME.npz`` with arrays and ``NAME.json`` with everythin
 import json
 import os
 import platform
+import zipfile
+import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +20,9 @@ import kernelprop
 from kernelprop.files import write_whole
 
 FOLDER = Path(__file__).parent / "records"
+
+# What numpy and zipfile raise for a broken or foreign file.
+_BROKEN = (ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 class Record(NamedTuple):
@@ -44,15 +49,25 @@ def read_record(name: str, folder: Path = FOLDER, command: str | None = None) ->
     """Read a record.
 
     Raises:
-        ValueError: where it is missing, with the command that makes it; ``python -m analysis.NAME`` if none is given.
+        ValueError: where it is missing or broken, with the command that makes it; ``python -m analysis.NAME`` if none
+            is given.
     """
     arrays_file, words_file = files_of(name, folder)
+    made = f"{command or f'python -m analysis.{name}'} makes it"
     for file in (words_file, arrays_file):
         if not file.is_file():
-            raise ValueError(f"{file}: no such record; {command or f'python -m analysis.{name}'} makes it")
-    with np.load(arrays_file, allow_pickle=False) as stored:
-        arrays = dict(stored)
-    return Record(json.loads(words_file.read_text(encoding="utf-8")), arrays)
+            raise ValueError(f"{file}: no such record; {made}")
+    try:
+        # A stream of our own: numpy leaves one open where the archive is broken.
+        with arrays_file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            arrays = dict(stored)
+    except _BROKEN:
+        raise ValueError(f"{arrays_file}: no record, or a broken one; {made} anew") from None
+    try:
+        words = json.loads(words_file.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ValueError(f"{words_file}: no record, or a broken one; {made} anew") from None
+    return Record(words, arrays)
 
 
 def files_of(name: str, folder: Path = FOLDER) -> list[Path]:

@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,11 +15,15 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
         ValueError: naming the path, when its folder is missing or can't be written.
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise ValueError(f"{target}: the folder {target.parent} does not exist")
-    if target.is_dir():
-        raise ValueError(f"{target}: is a folder; a file name is wanted")
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        if not target.parent.is_dir():
+            raise ValueError(f"{target}: the folder {target.parent} does not exist")
+        if target.is_dir():
+            raise ValueError(f"{target}: is a folder; a file name is wanted")
+    except OSError as error:  # a name that is too long
+        raise ValueError(f"{target}: can't be written: {error.strerror or error}") from error
+    # Not longer than the name itself need be: names end at 255 bytes.
+    part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with part.open("xb") as stream:
             write(stream)
@@ -26,4 +31,5 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
     except OSError as error:
         raise ValueError(f"{target}: can't be written: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

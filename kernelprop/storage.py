@@ -28,7 +28,8 @@ _BROKEN = (
     AttributeError,
     EOFError,
     ImportError,
-    RecursionError,
+    # Packed in a way that zipfile doesn't know, encrypted, or nested too deep.
+    RuntimeError,
     zipfile.BadZipFile,
     zlib.error,
 )

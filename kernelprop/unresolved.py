@@ -55,7 +55,7 @@ def _through(model: Transformer, kernel: np.ndarray, last: int, numeric: Numeric
     key = None if random_attention.drawn(model.attention) is None else jax.random.key(0)
 
     def looked_at(mlp: Any, entering: SplitKernel) -> SplitKernel:
-        q = np.asarray(preactivation(entering, mlp.gain_in, getattr(mlp, "bias_in", 0.0))[0])
+        q = np.asarray(preactivation(entering, mlp.gain_in, getattr(mlp, "bias_in", 0.0 * mlp.gain_in))[0])
         q = q[representable(numeric.integrand, q)]
         if len(q):
             refuse_unresolved(numeric.integrand, q)

@@ -218,6 +218,26 @@ def test_a_flipped_byte_is_noticed(tmp_path):
         storage.load(path)
 
 
+@pytest.mark.parametrize(("offset", "value"), [(8, 1), (10, 0x63)], ids=["encrypted", "packed in an unknown way"])
+def test_an_archive_that_can_not_be_unpacked(tmp_path, offset, value):
+    path = tmp_path / "value.npz"
+    storage.save(np.ones(3), path)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + offset] = value
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"value\.npz: not a file of kernelprop, or a broken one"):
+        storage.load(path)
+
+
+def test_a_file_name_may_be_as_long_as_names_get(tmp_path):
+    path = tmp_path / ("a" * 251 + ".npz")
+    storage.save(np.arange(3), path)
+    np.testing.assert_array_equal(storage.load(path), [0, 1, 2])
+    with pytest.raises(ValueError, match="can't be written"):
+        storage.save(np.arange(3), tmp_path / ("a" * 300 + ".npz"))
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
 def test_foreign_files(tmp_path):
     text, array, archive = tmp_path / "a.txt", tmp_path / "a.npy", tmp_path / "a.npz"
     text.write_text("not an archive")

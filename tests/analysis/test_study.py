@@ -91,6 +91,15 @@ def test_the_message_of_a_missing_record_is_a_command_that_makes_it(tmp_path):
     assert with_fields(Toy(), words) == changed
 
 
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"{"])
+@pytest.mark.parametrize("ending", [0, 1])
+def test_a_broken_record_is_named_with_the_command_that_makes_it(tmp_path, ending, content):
+    broken = run(Toy.quick(), tmp_path)[ending]
+    broken.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{broken.name}: no record, or a broken one; python -m analysis toy --quick"):
+        read(Toy.quick(), tmp_path)
+
+
 def test_a_study_of_a_users_file_is_named_by_it(tmp_path):
     text, network = tmp_path / "my essay.txt", tmp_path / "network.toml"
     text.write_text("To be, or not to be.")
@@ -144,3 +153,10 @@ def test_the_command_lists_and_refuses_in_one_line(tmp_path, capsys):
     assert capsys.readouterr().err == "error: --input: mismatch takes no file\n"
     assert entry.main(["token_mismatch", "--input", str(tmp_path / "essay.txt")]) == 2
     assert "can't be read as text" in capsys.readouterr().err
+    (tmp_path / "essay.txt").write_text("to be or not to be")
+    assert entry.main(["token_mismatch", "--input", str(tmp_path / "essay.txt"), "--quick"]) == 2
+    assert "--quick: a study of --input has no quick form" in capsys.readouterr().err
+    assert entry.main(["mismatch", "--jobs", "0"]) == 2
+    assert capsys.readouterr().err == "error: --jobs: 0 is not positive\n"
+    assert entry.main(["mismatch", "--quick", "--quiet", "--records", str(tmp_path / "essay.txt" / "in")]) == 2
+    assert "essay.txt" in capsys.readouterr().err

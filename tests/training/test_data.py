@@ -146,6 +146,8 @@ def test_corpora_by_path(tmp_path):
         (lambda path: corpus(path / "bytes.txt"), r"bytes.txt: not a text in UTF-8"),
         (lambda path: corpus(path / "lines.jsonl"), r"lines.jsonl: line 2: no JSON object with a text"),
         (lambda path: corpus(path / "lines.json.gz"), r"lines.json.gz: not packed by gzip, or broken"),
+        (lambda path: corpus(path / "flipped.json.gz"), r"flipped.json.gz: not packed by gzip, or broken"),
+        (lambda path: corpus(path / "lists.jsonl"), r"lists.jsonl: line 1: no JSON object with a text"),
         (lambda path: corpus(path / "empty.txt"), r"empty.txt: its training part has 0 characters"),
         (lambda path: text("abc", unit="line"), r"unit: 'line' is unknown"),
         (lambda path: tokens([0, 1, 7], 7), r"token ids: position 2: id 7 is outside 0 to 6"),
@@ -168,6 +170,10 @@ def test_bad_data_is_refused(tmp_path, make, message):
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xfa")
     (tmp_path / "lines.jsonl").write_text('{"text": "good"}\n{"words": 1}\n')
     (tmp_path / "lines.json.gz").write_text("not packed")
+    (tmp_path / "lists.jsonl").write_text('{"text": ["a", "b"]}\n')
+    packed = bytearray(gzip.compress(json.dumps({"text": "abc" * 200}).encode()))
+    packed[12:14] = b"\xff\xff"
+    (tmp_path / "flipped.json.gz").write_bytes(packed)
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(ValueError, match=message):
         make(tmp_path)

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -88,7 +89,7 @@ def _read(file: Path, most: int | None) -> str:
                 return reader(stream, most)
     except UnicodeDecodeError:
         raise ValueError(f"{file}: not a text in UTF-8") from None
-    except (gzip.BadGzipFile, EOFError):
+    except (gzip.BadGzipFile, EOFError, zlib.error):
         raise ValueError(f"{file}: not packed by gzip, or broken") from None
     except OSError as error:
         raise ValueError(f"{file}: can't be read: {error.strerror or error}") from None
@@ -102,8 +103,11 @@ def _json_lines(stream: TextIO, most: int | None) -> str:
     texts, read = [], 0
     for number, line in enumerate(stream, start=1):
         try:
-            texts.append(json.loads(line)["text"])
-            read += len(texts[-1])
+            words = json.loads(line)["text"]
+            if not isinstance(words, str):
+                raise TypeError("no text")
+            texts.append(words)
+            read += len(words)
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{getattr(stream, 'name', 'file')}: line {number}: no JSON object with a text") from None
         if most is not None and read >= most:
