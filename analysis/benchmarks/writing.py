@@ -9,6 +9,8 @@ from typing import Any
 
 import jax
 
+from kernelprop.files import write_whole
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -27,7 +29,6 @@ def environment() -> dict[str, Any]:
 def write_result(path: Path, content: dict[str, Any]) -> Path:
     """Write strict JSON under a temporary name, then rename; return the path."""
     path.parent.mkdir(exist_ok=True)
-    temporary = path.with_suffix(".part")
-    temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-    temporary.replace(path)
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    write_whole(path, lambda stream: stream.write(text.encode()))
     return path
