@@ -53,14 +53,21 @@ def _depths(keep: Any, depth: int) -> np.ndarray:
     return np.unique(np.array(numbers))
 
 
+# A layer needs a handful of kernels to work in beside those that are kept.
+TO_WORK_IN = 4
+
+
 def _refuse_if_too_large(count: int, size: int) -> None:
     available = memory.available_bytes()
-    # A layer needs a handful of kernels to work in beside those that are kept.
-    if available is None or (count + 4) * size <= available:
+    needed = (count + TO_WORK_IN) * size
+    if available is None or needed <= available:
         return
-    fits = int(available // size) - 4
-    advice = f"keep at most {fits} depths, or keep='last'" if fits >= 1 else "not even keep='last' fits: shorten T"
+    fits = int(available // size) - TO_WORK_IN
+    last = "keep='last' (--keep last)"
+    advice = f"not even {last} fits: shorten T"
+    if fits >= 1:
+        advice = f"keep at most {fits} depth{'s' * (fits > 1)}, or {last}"
     raise ValueError(
-        f"keep: {count} kernels of {memory.in_words(size)} need {memory.in_words(count * size)}, and "
-        f"{memory.in_words(available)} are available; {advice}"
+        f"keep: {count} kernels of {memory.in_words(size)} need {memory.in_words(count * size)}, with {TO_WORK_IN} "
+        f"more to work in {memory.in_words(needed)}, and {memory.in_words(available)} are available; {advice}"
     )

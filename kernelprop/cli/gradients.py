@@ -1,19 +1,27 @@
 """``kernelprop gradients``: the expected gradient norm of every weight, layer by layer."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kernelprop.cli.options import takes_options
+from kernelprop.cli.results import OutputOptions, print_lines, write_numbers
+from kernelprop.cli.voice import Voice
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from kernelprop.results import GradientNorms
 
+WEIGHTS = ("query", "key", "value", "output", "mlp_in", "mlp_gate", "mlp_out")
 NAMES = ("gradients.npz", "gradients.json", "gradients.csv", "gradients.png")
 
 
+@takes_options
 def gradients(
     file: Annotated[Path, typer.Argument(help="A description (.toml), or a result that has one (.npz).")],
+    *,
     cotangent: Annotated[
         str, typer.Option(help="Where the loss reads: all positions, the last, or their mean.", metavar="all|last|mean")
     ] = "all",
@@ -24,10 +32,7 @@ def gradients(
     balance: Annotated[
         bool, typer.Option("--balance", help="Also find the temperature that balances queries and values.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for results and the picture.")] = Path("kernelprop-output"),
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no picture.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print strict JSON instead of the table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    output: OutputOptions,
 ) -> None:
     """Expected squared gradient norms of all weights at initialisation, in closed form.
 
@@ -44,30 +49,30 @@ def gradients(
     from kernelprop.balance import balance_temperature
     from kernelprop.cli.described import read_file
     from kernelprop.cli.output import check_folder, fill
-    from kernelprop.cli.progress import sign_of_life
     from kernelprop.gradients import gradient_norms
 
-    check_folder(out)
-    silent = quiet or json
-    with sign_of_life("reading", quiet=silent):
+    check_folder(output.out)
+    voice = output.voice
+    with voice.working("reading"):
         described = read_file(file)
     method: Any = query_method
-    with sign_of_life(f"gradients of {described.model.depth} layers", quiet=silent):
+    with voice.working(f"gradients of {described.model.depth} layers"):
         norms = gradient_norms(described.model, described.kernel0, cotangent, width, method)
         balanced = balance_temperature(described.model, described.kernel0, cotangent).temperature if balance else None
-    with sign_of_life("writing", quiet=silent):
-        written = fill(out, lambda folder: _write(norms, folder, plots=not no_plots), NAMES)
-    publish(norms, written, as_text=json, quiet=quiet, balanced=balanced)
+
+    def write(folder: Path) -> None:
+        write_numbers(folder, "gradients", norms, _content(norms, balanced), gradients=_rows(norms))
+        if not output.no_plots:
+            draw(norms, folder)
+
+    with voice.working("writing"):
+        written = fill(output.out, write, NAMES)
+    publish(norms, written, voice, balanced)
 
 
-def publish(
-    norms: "GradientNorms", written: list[Path], *, as_text: bool, quiet: bool, balanced: float | None = None
-) -> None:
+def publish(norms: "GradientNorms", written: list[Path], voice: Voice, balanced: float | None = None) -> None:
     """Print gradient norms as strict JSON or, unless quiet, as a table."""
-    if as_text:
-        sys.stdout.write(_as_json(norms, balanced) + "\n")
-    elif not quiet:
-        _print(norms, balanced, written)
+    voice.answer(lambda: _content(norms, balanced), lambda stream: _print(norms, balanced, written, stream))
 
 
 def draw(norms: "GradientNorms", folder: Path) -> None:
@@ -78,63 +83,54 @@ def draw(norms: "GradientNorms", folder: Path) -> None:
 
 
 def _columns(norms: "GradientNorms") -> dict[str, Any]:
-    names = ("query", "key", "value", "output", "mlp_in", "mlp_gate", "mlp_out")
-    return {name: values for name in names if (values := getattr(norms, name)) is not None}
+    """The norms of all weights that there are, each before its standard error where it has one."""
+    columns = {}
+    for name in WEIGHTS:
+        pair = {name: getattr(norms, name), f"{name}_stderr": (norms.stderr or {}).get(name)}
+        columns |= {column: values.tolist() for column, values in pair.items() if values is not None}
+    return columns
 
 
-def _write(norms: "GradientNorms", folder: Path, *, plots: bool) -> None:
-    norms.save(folder / "gradients.npz")
-    (folder / "gradients.json").write_text(_as_json(norms, None) + "\n")
+def _rows(norms: "GradientNorms") -> list[dict[str, Any]]:
     columns = _columns(norms)
-    rows = [",".join(["layer", *columns, "query_exact"])]
-    for index, exact in enumerate(norms.query_exact.tolist()):
-        rows.append(",".join([str(index + 1), *(repr(float(v[index])) for v in columns.values()), str(exact).lower()]))
-    (folder / "gradients.csv").write_text("\n".join(rows) + "\n")
-    if plots:
-        draw(norms, folder)
+    return [
+        {"layer": index + 1, **{name: values[index] for name, values in columns.items()}, "query_exact": exact}
+        for index, exact in enumerate(str(exact).lower() for exact in norms.query_exact.tolist())
+    ]
 
 
-def _as_json(norms: "GradientNorms", balanced: float | None) -> str:
-    import json
-
-    from kernelprop.tables import strict
-
+def _content(norms: "GradientNorms", balanced: float | None) -> dict[str, Any]:
     content: dict[str, Any] = {
         "format": "kernelprop gradients",
         "width": norms.width,
-        "notes": list(norms.notes),
+        "notes": norms.notes,
         "query_exact": norms.query_exact.tolist(),
-        "norms": {name: [strict(float(v)) for v in values] for name, values in _columns(norms).items()},
+        "norms": _columns(norms),
     }
-    if balanced is not None:
-        content["balancing_temperature"] = strict(balanced)
-    return json.dumps(content, allow_nan=False, indent=1)
+    return content if balanced is None else content | {"balancing_temperature": balanced}
 
 
-def _print(norms: "GradientNorms", balanced: float | None, written: list[Path]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from kernelprop.cli.console import console
+def _print(norms: "GradientNorms", balanced: float | None, written: list[Path], stream: "Console") -> None:
+    from kernelprop.cli.columns import print_columns
     from kernelprop.cli.depths import readable_selection
 
-    columns = _columns(norms)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("layer", *(name.replace("_", " ") for name in columns)):
-        table.add_column(title, justify="right", no_wrap=True)
-    chosen = [layer for layer in readable_selection(len(norms.query_exact)) if layer > 0]
-    for layer in dict.fromkeys([1, *chosen]):
-        cells = [f"{values[layer - 1]:.6g}" for values in columns.values()]
-        cells[0] += "" if norms.query_exact[layer - 1] else "*"
-        table.add_row(str(layer), *cells)
-    stream = console()
-    stream.print(table)
+    rows = _rows(norms)
+    chosen = [layer for layer in readable_selection(len(rows)) if layer > 0]
+    print_columns([_readable(rows[layer - 1]) for layer in dict.fromkeys([1, *chosen])], stream)
     lines = [f"expected squared Frobenius norms at width {norms.width}, weights of variance 1/fan-in", *norms.notes]
+    if norms.stderr:
+        lines.append("norm +- standard error")
     if not norms.query_exact.all():
         lines.append("* first order: exact only where everything above the layer is linear")
     if balanced is not None:
         lines.append(f"temperature that balances query and value gradients: {balanced:.6g}")
-    if written:
-        lines.append(f"written to {written[0].parent}: {', '.join(path.name for path in written)}")
-    for line in lines:
-        stream.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_lines(lines, written, stream)
+
+
+def _readable(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose query has a star where it isn't exact."""
+    shown = {name: value for name, value in row.items() if name != "query_exact"}
+    if row["query_exact"] == "true" or "query" not in row:
+        return shown
+    error = shown.pop("query_stderr", None)
+    return shown | {"query": f"{row['query']:.6g}*" + ("" if error is None else f" +- {error:.2g}")}

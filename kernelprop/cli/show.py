@@ -13,7 +13,7 @@ from kernelprop.cli.run import mean_cosine, measured_kernels, publish, shown_dep
 from kernelprop.cli.voice import Json, Quiet, Voice
 
 # The module that prints and draws a kind of result, imported when it is met.
-PUBLISHERS = {"GradientNorms": "gradients", "Ensemble": "simulate", "Comparison": "compare"}
+PUBLISHERS = {"GradientNorms": "gradients", "Ensemble": "simulate", "Comparison": "compare", "TrainingRun": "train"}
 
 
 def show(
@@ -31,13 +31,14 @@ def show(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print a saved result and draw its pictures again.
+    """Print a saved result and draw its pictures again; a training run has none.
 
     [bold]Examples[/]
 
     kernelprop show kernelprop-output/evolution.npz
     kernelprop show kernelprop-output/evolution.npz --show 0,3,6 --out redrawn
     kernelprop show kernelprop-output/gradients.npz
+    kernelprop show kernelprop-output/training.npz
     """
     _refuse_folder(file)
     voice = Voice(json, quiet)
@@ -53,10 +54,10 @@ def show(
         raise ValueError(f"--show: {file} holds a {kind}, whose layers are all there in its .csv")
     module = import_module(f"kernelprop.cli.{PUBLISHERS[kind]}")
     written = []
-    if not no_plots:
+    if not no_plots and hasattr(module, "draw"):  # a training run has no picture
         with voice.working("drawing"):
             written = fill(folder, lambda staging: module.draw(result, staging), ())
-    module.publish(result, written, as_text=json, quiet=quiet)
+    module.publish(result, written, voice)
 
 
 def _show_evolution(result: Any, depths: str | None, folder: Path, no_plots: bool, voice: Voice) -> None:
@@ -87,5 +88,7 @@ def _read(file: Path) -> tuple[Any, str]:
     result = load(file)
     kind = type(result).__name__
     if kind != "Evolution" and kind not in PUBLISHERS:
-        raise ValueError(f"{file}: holds a {kind}; show prints what evolve, gradients, simulate and compare wrote")
+        raise ValueError(
+            f"{file}: holds a {kind}; show prints what evolve, gradients, simulate, compare and train wrote"
+        )
     return result, kind

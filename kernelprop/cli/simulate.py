@@ -5,44 +5,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kernelprop.cli.options import option, takes_options
+from kernelprop.cli.results import OutputOptions, print_lines, write_numbers
+from kernelprop.cli.sampling import NETWORKS, SamplingOptions, leave_if, sampling
+from kernelprop.cli.voice import Voice
 from kernelprop.diagnosis.collapse import unless_rounding
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from kernelprop.finite.ensemble import Ensemble
 
 NAMES = ("ensemble.npz", "ensemble.csv", "ensemble-gradients.csv", "ensemble.json", "ensemble.png")
 
 
+@takes_options
 def simulate(
     file: Annotated[Path, typer.Argument(help="A description (.toml), or a result that has one (.npz).")],
-    width: Annotated[int, typer.Option(help="Width d of the networks.")] = 256,
-    draws: Annotated[int, typer.Option(help="Independent networks.")] = 32,
-    weights: Annotated[
-        str, typer.Option(help="Distribution of the weights.", metavar="gaussian|orthogonal|truncated|xavier")
-    ] = "gaussian",
-    gradients: Annotated[bool, typer.Option("--gradients", help="Also measure every weight's gradient norm.")] = False,
-    cotangent: Annotated[
-        str, typer.Option(help="Where the loss reads: all positions, the last, or their mean.", metavar="all|last|mean")
-    ] = "all",
-    heads: Annotated[int | None, typer.Option(help="Heads; the attention's, or 1.", show_default=False)] = None,
-    head_width: Annotated[int | None, typer.Option(help="Width of a head; d/heads.", show_default=False)] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draws, 0 to 2^32 - 1.")] = 0,
-    dtype: Annotated[str, typer.Option(help="float32 or float64.", metavar="TYPE")] = "float32",
-    precision: Annotated[
-        str, typer.Option(help="Of products: all digits of the type, or the device's fastest.", metavar="highest|fast")
-    ] = "highest",
+    *,
+    width: Annotated[int, option(NETWORKS, "Width d of the networks (256).", "d")] = 256,
+    draws: Annotated[int, option(NETWORKS, "Independent networks (32).", "N")] = 32,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File that holds the draws done; one that exists is gone on with.")
+        Path | None, option(NETWORKS, "File that holds the draws done; one that exists is gone on with.", "FILE")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for results and the picture.")] = Path("kernelprop-output"),
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no picture.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print strict JSON instead of the table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    options: SamplingOptions,
+    output: OutputOptions,
 ) -> None:
     """Sample networks of finite width: kernels, observables and gradient norms, with standard errors.
 
-    Every draw has new weights and a new input with the given kernel. Ctrl-C keeps
-    the draws that are done; with --checkpoint the same command goes on from there.
+    Every draw has new weights and a new input with the given kernel. Ctrl-C
+    keeps the draws that are done (exit code 130); with --checkpoint the same
+    command goes on from there.
 
     [bold]Examples[/]
 
@@ -52,53 +45,46 @@ def simulate(
     kernelprop simulate network.toml --draws 10000 --checkpoint draws.npz
     """
     from kernelprop.cli.described import read_file
-    from kernelprop.cli.draws import draws_done
     from kernelprop.cli.output import check_folder, fill
-    from kernelprop.cli.progress import sign_of_life
-    from kernelprop.cotangents import resolve
     from kernelprop.finite.simulation import simulate
 
-    check_folder(out)
-    silent = quiet or json
-    with sign_of_life("reading", quiet=silent):
+    check_folder(output.out)
+    voice = output.voice
+    with voice.working("reading"):
         described = read_file(file)
-    named: Any = precision
-    with draws_done(f"width {width}", quiet=silent) as progress:
+    model = described.model
+    with sampling(f"width {width}", voice) as progress:
         ensemble = simulate(
-            described.model,
+            model,
             described.kernel0,
             width=width,
             draws=draws,
-            key=seed,
-            heads=heads,
-            head_width=head_width,
-            weights=weights,
-            gradients=gradients,
-            dtype=dtype,
-            precision=named,
-            cotangent=resolve(cotangent, described.model.length),
             progress=progress,
             checkpoint=checkpoint,
+            **options.of(model),
         )
-    with sign_of_life("writing", quiet=silent):
-        written = fill(out, lambda folder: _write(ensemble, folder, plots=not no_plots), NAMES)
-    publish(ensemble, written, as_text=json, quiet=quiet)
+    with voice.working("writing"):
+        written = fill(output.out, lambda folder: _write(ensemble, folder, plots=not output.no_plots), NAMES)
+    publish(ensemble, written, voice)
+    leave_if(ensemble.draws < draws)
 
 
-def publish(ensemble: "Ensemble", written: list[Path], *, as_text: bool, quiet: bool) -> None:
+def publish(ensemble: "Ensemble", written: list[Path], voice: Voice) -> None:
     """Print an ensemble as strict JSON or, unless quiet, as tables."""
-    import sys
+    voice.answer(lambda: _content(ensemble), lambda stream: _print(ensemble, written, stream))
 
+
+def draw(ensemble: "Ensemble", folder: Path) -> None:
+    """Draw the ensemble's picture into a folder."""
+    from kernelprop import plotting
+
+    plotting.save_figure(plotting.measured_profile(ensemble), folder / "ensemble.png")
+
+
+def _print(ensemble: "Ensemble", written: list[Path], stream: "Console") -> None:
     from kernelprop.cli.columns import print_columns
-    from kernelprop.cli.console import console
     from kernelprop.cli.depths import readable_selection
 
-    if as_text:
-        sys.stdout.write(_as_json(ensemble) + "\n")
-        return
-    if quiet:
-        return
-    stream = console()
     rows = [
         row | {"mean_correlation": unless_rounding(row["mean_correlation"], ensemble.dtype)} for row in ensemble.table()
     ]
@@ -114,46 +100,23 @@ def publish(ensemble: "Ensemble", written: list[Path], *, as_text: bool, quiet: 
     ]
     if ensemble.gradients:
         lines.append("squared Frobenius norms of the gradients at this width; divided by d^2 they are width-free")
-    if written:
-        lines.append(f"written to {written[0].parent}: {', '.join(path.name for path in written)}")
-    for line in lines:
-        stream.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def draw(ensemble: "Ensemble", folder: Path) -> None:
-    """Draw the ensemble's picture into a folder."""
-    from kernelprop import plotting
-
-    plotting.save_figure(plotting.measured_profile(ensemble), folder / "ensemble.png")
+    print_lines(lines, written, stream)
 
 
 def _write(ensemble: "Ensemble", folder: Path, *, plots: bool) -> None:
-    from kernelprop.cli.columns import as_csv
-
-    ensemble.save(folder / "ensemble.npz")
-    (folder / "ensemble.csv").write_text(as_csv(ensemble.table()))
+    tables = {"ensemble": ensemble.table()}
     if ensemble.gradients:
-        (folder / "ensemble-gradients.csv").write_text(as_csv(ensemble.gradient_table()))
-    (folder / "ensemble.json").write_text(_as_json(ensemble) + "\n")
+        tables["ensemble_gradients"] = ensemble.gradient_table()
+    write_numbers(folder, "ensemble", ensemble, _content(ensemble), **tables)
     if plots:
         draw(ensemble, folder)
 
 
-def _as_json(ensemble: "Ensemble") -> str:
-    import json
-
-    from kernelprop.cli.columns import strict_rows
-
-    content: dict[str, Any] = {
-        "format": "kernelprop ensemble",
-        "width": ensemble.width,
-        "heads": ensemble.heads,
-        "head_width": ensemble.head_width,
-        "draws": ensemble.draws,
-        "dtype": ensemble.dtype,
-        "notes": list(ensemble.notes),
-        "rows": strict_rows(ensemble.table()),
-    }
+def _content(ensemble: "Ensemble") -> dict[str, Any]:
+    told = ("width", "heads", "head_width", "draws", "dtype", "notes")
+    content: dict[str, Any] = {"format": "kernelprop ensemble"}
+    content |= {name: getattr(ensemble, name) for name in told}
+    content["rows"] = ensemble.table()
     if ensemble.gradients:
-        content["gradients"] = strict_rows(ensemble.gradient_table())
-    return json.dumps(content, allow_nan=False, indent=1)
+        content["gradients"] = ensemble.gradient_table()
+    return content

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelprop.cli.console import console
 from kernelprop.cli.output import check_folder, fill
-from kernelprop.cli.progress import sign_of_life
+from kernelprop.cli.results import print_lines
 from kernelprop.cli.training_data import DataOptions, training_data
+from kernelprop.cli.voice import Voice
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from kernelprop.training.loop import Now
     from kernelprop.training.result import TrainingRun
 
@@ -95,8 +97,8 @@ def train(
         weight_decay=weight_decay,
     )
     watch = Watch(points=points)
-    silent = quiet or json
-    with sign_of_life("reading", quiet=silent):
+    voice = Voice(json, quiet)
+    with voice.working("reading"):
         model = read_network(file)
         source = training_data(
             DataOptions(
@@ -104,7 +106,7 @@ def train(
             )
         )
         from kernelprop.training.run import train as run
-    with _bar(silent) as progress:
+    with _bar(voice.silent) as progress:
         found = run(
             model,
             source,
@@ -121,12 +123,12 @@ def train(
             progress=progress,
         )
     written = fill(out, lambda folder: _write(found, folder), NAMES)
-    if json:
-        import json as strict_json
+    publish(found, written, voice)
 
-        sys.stdout.write(strict_json.dumps(found.summary(), allow_nan=False, indent=1) + "\n")
-    elif not quiet:
-        _print(found, written)
+
+def publish(found: "TrainingRun", written: list[Path], voice: Voice) -> None:
+    """Print a training run as strict JSON or, unless quiet, as a table of its measurements."""
+    voice.answer(found.summary, lambda stream: _print(found, written, stream))
 
 
 @contextmanager
@@ -172,7 +174,7 @@ def _write(found: "TrainingRun", folder: Path) -> None:
     found.to_json(folder / "training.json")
 
 
-def _print(found: "TrainingRun", written: list[Path]) -> None:
+def _print(found: "TrainingRun", written: list[Path], stream: "Console") -> None:
     from rich import box
     from rich.table import Table
 
@@ -183,19 +185,18 @@ def _print(found: "TrainingRun", written: list[Path]) -> None:
     for row in found.table():
         done = row["done"]
         training = f"{losses[done]:.4f}" if done < len(losses) else ""
-        validation = f"{row['validation_loss']:.4f} ± {row['validation_stderr']:.4f}"
+        validation = f"{row['validation_loss']:.4f} +- {row['validation_stderr']:.4f}"
         table.add_row(
             str(done), training, validation, f"{row['token_cosine_first']:.4f}", f"{row['token_cosine_last']:.4f}"
         )
-    stream = console()
     stream.print(table)
     compared = ", ".join(f"{name} {value:.4f}" for name, value in found.levels.items())
     lines = [
         f"data: {found.data}; {compared}",
-        f"final validation loss {float(found.final.mean):.4f} ± {float(found.final.stderr):.4f} over "
+        f"final validation loss {float(found.final.mean):.4f} +- {float(found.final.stderr):.4f} over "
         f"{found.final.n} batches; {found.sizes['trained']:,} trained numbers; {_time(found.seconds)}",
+        f"the table's validation loss: over the first {found.validation.n} of these batches, the same ones in every "
+        "row",
         *found.notes,
-        f"written to {written[0].parent}: {', '.join(path.name for path in written)}",
     ]
-    for line in lines:
-        stream.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_lines(lines, written, stream)

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -41,6 +41,8 @@ class Comparison:
         measured: the means over draws, by name, ``(w, …)``.
         measured_stderr: their standard errors, rounding of the dtype included.
         draws: the number of draws at each width, ``(w,)``.
+        dtype: of the sampled networks; predictions are float64.
+        query_exact: where the predicted query row is exact, ``(L,)``; None without gradients.
         description: the network.
         notes: what a reader should know.
     """
@@ -52,6 +54,8 @@ class Comparison:
     measured: dict[str, np.ndarray]
     measured_stderr: dict[str, np.ndarray]
     draws: np.ndarray
+    dtype: str = "float32"
+    query_exact: np.ndarray | None = None
     description: Any = None
     notes: tuple[str, ...] = ()
 
@@ -91,7 +95,8 @@ class Comparison:
         """One row for each name and depth (layer, for gradients; of a kernel the entry furthest off).
 
         Columns: ``name``, ``depth`` or ``layer``, ``predicted``, and at the largest width ``measured``,
-        ``difference``, ``stderr``, ``z``; with several widths ``limit``, ``limit_stderr`` and ``slope`` of their law.
+        ``difference``, ``stderr``, ``z``; with several widths ``limit``, ``limit_stderr`` and ``slope`` of their law,
+        and with three or more its ``misfit``, ``χ²`` per degree of freedom.
         """
         return [self._row(name, place) for name in self.predicted for place in range(len(self.predicted[name]))]
 
@@ -99,9 +104,14 @@ class Comparison:
         """Write everything to one ``.npz`` file, whole or not at all; ``load`` gives an equal object back."""
         storage.save(self, path)
 
+    def place(self, name: str, index: Sequence[int]) -> str:
+        """Where an entry stands, in words: ``kernels[0, 3] at depth 12``, ``value in layer 2``."""
+        where = f"in layer {index[0] + 1}" if name in MATRICES else f"at depth {self._depth(name, index[0])}"
+        return f"{_label(name, index[1:])} {where}"
+
     def _row(self, name: str, place: int) -> dict[str, Any]:
-        index, label = self._furthest(name, place)
-        row: dict[str, Any] = {"name": label}
+        index = self._furthest(name, place)
+        row: dict[str, Any] = {"name": _label(name, index[1:])}
         row |= {"layer": place + 1} if name in MATRICES else {"depth": self._depth(name, place)}
         row["predicted"] = float(self.predicted[name][index])
         row["measured"] = float(self.measured[name][-1][index])
@@ -111,17 +121,20 @@ class Comparison:
             law = self.width_law(name)
             row |= {"limit": float(law.limit.mean[index]), "limit_stderr": float(law.limit.stderr[index])}
             row["slope"] = float(law.slope.mean[index])
+            # Two widths fit any law.
+            row |= {"misfit": float(law.misfit[index])} if len(self.widths) > 2 else {}
         return row
 
-    def _furthest(self, name: str, place: int) -> tuple[tuple[int, ...], str]:
+    def _furthest(self, name: str, place: int) -> tuple[int, ...]:
         z = np.abs(self.z(name)[-1][place])
-        if not np.ndim(z):
-            return (place,), name
-        inner = tuple(int(k) for k in np.unravel_index(np.argmax(np.nan_to_num(z)), np.shape(z)))
-        return (place, *inner), f"{name}[{', '.join(map(str, inner))}]"
+        return (place, *(int(k) for k in np.unravel_index(np.argmax(np.nan_to_num(z)), np.shape(z))))
 
     def _depth(self, name: str, place: int) -> int:
         return int(self.depth[place]) if name == "kernels" else place
+
+
+def _label(name: str, inner: Sequence[int]) -> str:
+    return f"{name}[{', '.join(map(str, inner))}]" if len(inner) else name
 
 
 def compare(
@@ -171,7 +184,7 @@ def compare(
     root = keys.root_key(key)
     started = time.monotonic()
     # The cheap half first: what is wrong with the network is said at once.
-    predicted, errors, notes = _predictions(model, kernel0, keep, cotangent if gradients else None, gradients)
+    predicted = _predictions(model, kernel0, keep, cotangent if gradients else None, gradients)
     ensembles: list[Ensemble] = []
     for index, width in enumerate(sizes.tolist()):
         try:
@@ -196,8 +209,8 @@ def compare(
         if found.draws < draws:  # Interrupted: the wider ones would take longest.
             break
     left_out = ", ".join(str(width) for width in sizes[len(ensembles) :])
-    notes += (f"interrupted: no draws at width {left_out}",) if left_out else ()
-    return _side_by_side(ensembles, predicted, errors, notes)
+    notes = (f"interrupted: no draws at width {left_out}",) if left_out else ()
+    return _side_by_side(ensembles, predicted._replace(notes=predicted.notes + notes))
 
 
 def _within(progress: Callable[[int, int, float], None] | None, index: int, count: int, started: float) -> Any:
@@ -211,27 +224,33 @@ def _within(progress: Callable[[int, int, float], None] | None, index: int, coun
     return report
 
 
-def _predictions(
-    model: Transformer, kernel0: Any, keep: Any, cotangent: Any, gradients: bool
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], tuple[str, ...]]:
+class _Predicted(NamedTuple):
+    """Values and standard errors by name, where the query row is exact, and notes."""
+
+    values: dict[str, np.ndarray]
+    errors: dict[str, np.ndarray]
+    query_exact: np.ndarray | None
+    notes: tuple[str, ...]
+
+
+def _predictions(model: Transformer, kernel0: Any, keep: Any, cotangent: Any, gradients: bool) -> _Predicted:
     evolution = propagate(model, kernel0, keep=keep)
     predicted = {name: getattr(evolution, name) for name in OBSERVABLES}
     errors = {name: getattr(evolution, f"{name}_stderr") for name in OBSERVABLES}
-    notes = evolution.notes
+    notes, exact = evolution.notes, None
     if gradients:
         norms = gradient_norms(model, kernel0, cotangent)
         predicted |= {name: getattr(norms, name) for name in MATRICES}
         errors |= norms.stderr or {}
-        notes = tuple(dict.fromkeys(notes + norms.notes))
+        notes, exact = tuple(dict.fromkeys(notes + norms.notes)), norms.query_exact
     predicted = {name: value for name, value in predicted.items() if value is not None}
     known = {name: errors.get(name) for name in predicted}
-    return predicted, {n: np.zeros_like(predicted[n]) if e is None else e for n, e in known.items()}, notes
+    none = {name: np.zeros_like(predicted[name]) if error is None else error for name, error in known.items()}
+    return _Predicted(predicted, none, exact, notes)
 
 
-def _side_by_side(
-    ensembles: list[Ensemble], predicted: dict[str, np.ndarray], errors: dict[str, np.ndarray], notes: tuple[str, ...]
-) -> Comparison:
-    names = [name for name in predicted if all(getattr(one, name) is not None for one in ensembles)]
+def _side_by_side(ensembles: list[Ensemble], predicted: _Predicted) -> Comparison:
+    names = [name for name in predicted.values if all(getattr(one, name) is not None for one in ensembles)]
     measured = {name: np.stack([getattr(one, name).mean / _power(name, one) for one in ensembles]) for name in names}
     stderr = {
         name: np.stack([_stderr(getattr(one, name), one) / _power(name, one) for one in ensembles]) for name in names
@@ -241,13 +260,15 @@ def _side_by_side(
     return Comparison(
         widths=np.array([one.width for one in ensembles]),
         depth=ensembles[0].depth,
-        predicted={name: predicted[name] for name in names},
-        predicted_stderr={name: errors[name] for name in names},
+        predicted={name: predicted.values[name] for name in names},
+        predicted_stderr={name: predicted.errors[name] for name in names},
         measured=measured,
         measured_stderr=stderr,
         draws=np.array([one.draws for one in ensembles]),
+        dtype=ensembles[0].dtype,
+        query_exact=predicted.query_exact,
         description=ensembles[0].description,
-        notes=notes + own,
+        notes=predicted.notes + own,
     )
 
 

@@ -20,7 +20,8 @@ class TrainingRun:
     Attributes:
         loss: the training loss in front of every step, ``(steps,)``.
         done: how many steps had been made at each of the ``n`` measurements, ``(n,)``.
-        validation: the validation loss there, an `Estimate` of shape ``(n,)``; ``.n`` batches, always the same.
+        validation: the validation loss there, an `Estimate` of shape ``(n,)``; ``.n`` batches, always the same. Errors
+            are those of single sequences, which are drawn independently.
         final: the validation loss at the end, over more batches.
         token_cosine: the probe's mean cosine of two positions at depths ``0…L``, ``(n, L+1)``.
         kernels: the probe's mean kernel behind the last layer, ``(n, T, T)``.

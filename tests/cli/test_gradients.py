@@ -1,11 +1,13 @@
 """``kernelprop gradients``: the table of the library, written, printed and drawn."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 
 import kernelprop as kp
 from kernelprop.descriptions import load_description
+from tests.cli.conftest import strict_json
 
 TOML = """
 [attention]
@@ -67,9 +69,28 @@ def test_the_balancing_temperature_balances(command, network, tmp_path):
     norms = {name: sum(values) for name, values in ran.table["norms"].items()}
     temperature = (norms["value"] / norms["query"]) ** 0.5
     assert ran.table["balancing_temperature"] == pytest.approx(temperature, rel=1e-6)
+    written = strict_json((tmp_path / "out" / "gradients.json").read_text())
+    assert written == ran.table
     told = command("gradients linear.toml --balance --no-plots --out out")
     assert f"balances query and value gradients: {temperature:.6g}" in told.out
     assert "* first order" not in told.out
+
+
+def test_standard_errors_stand_beside_the_norms_that_have_some(command, network, tmp_path, monkeypatch):
+    """As under random attention, which has them for all rows; here made up for two, queries at first order."""
+    norms = kp.gradient_norms(network.model, network.kernel0)
+    norms = replace(norms, stderr={"query": 0.01 * norms.query, "value": 0.02 * norms.value})
+    monkeypatch.setattr("kernelprop.gradients.gradient_norms", lambda *arguments: norms)
+    ran = command("gradients net.toml --no-plots --out out")
+    rows = list(csv.DictReader((tmp_path / "out" / "gradients.csv").read_text().splitlines()))
+    table = strict_json((tmp_path / "out" / "gradients.json").read_text())["norms"]
+    for name in ("query", "value"):
+        assert [float(row[f"{name}_stderr"]) for row in rows] == norms.stderr[name].tolist()
+        assert table[f"{name}_stderr"] == norms.stderr[name].tolist()
+    assert "output_stderr" not in rows[0].keys() | table.keys()
+    assert f"{norms.query[0]:.6g}* +- {0.01 * norms.query[0]:.2g}" in ran.out
+    assert f"{norms.value[1]:.6g} +- {0.02 * norms.value[1]:.2g}" in ran.out
+    assert "norm +- standard error" in ran.out
 
 
 def test_show_prints_and_draws_them_again(command, network, tmp_path):

@@ -2,14 +2,19 @@
 
 import csv
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import kernelprop as kp
 from kernelprop.cli.draws import time_left
+from kernelprop.cli.sampling import sampling
+from kernelprop.cli.voice import Voice
 from kernelprop.descriptions import load_description
+from kernelprop.finite.limits import largest_limit
 from tests.cli.test_gradients import LINEAR
+from tests.finite.test_limits import made, moved
 
 
 @pytest.fixture
@@ -97,13 +102,61 @@ def ctrl_c(monkeypatch):
 @pytest.mark.slow
 def test_ctrl_c_keeps_the_draws_and_the_widths_that_are_done(command, network, ctrl_c, tmp_path):
     ran = command("simulate net.toml --width 8 --draws 4 --no-plots --out one")
-    assert ran.code == 0
+    assert ran.code == 130
+    assert ran.err.endswith("interrupted: by Ctrl-C\n")
     assert "interrupted: 2 of 4 draws" in ran.out
     assert kp.load(tmp_path / "one" / "ensemble.npz").draws == 2
     ran = command("compare net.toml --widths 8,16 --draws 4 --heads 2 --head-width 8 --no-plots --out two")
-    assert ran.code == 0
+    assert ran.code == 130
+    assert ran.err.endswith("interrupted: by Ctrl-C\n")
     assert "interrupted: no draws at width 16" in ran.out
     assert kp.load(tmp_path / "two" / "comparison.npz").draws.tolist() == [2]
+
+
+def test_closing_lines_judge_what_is_linear_in_the_kernel_and_say_what_is_left_out(command, tmp_path):
+    """Made-up numbers: a participation ratio that is far off says nothing, a diagonal that is off does."""
+    sound = made()
+    moved(sound, "participation_ratio", (2,), 1.0).save(tmp_path / "sound.npz")
+    moved(sound, "diagonal", (2, 5), 0.01).save(tmp_path / "wrong.npz")
+    told, table = command("show sound.npz --no-plots"), command("show sound.npz --no-plots --json").table
+    assert told.code == 0
+    value = f"{largest_limit(sound).value:.2f}"
+    assert f"limits of kernel entries, diagonals and gradient norms: the largest of 66 is {value} of its" in told.out
+    assert "left out of it: mean correlation, participation ratio; an average over networks of what isn't" in told.out
+    assert "1/d law of the same numbers: the largest misfit (chi-squared per degree of freedom, about 1) is" in told.out
+    assert "misfit" in told.out.splitlines()[1]
+    assert (table["dtype"], table["largest_limit"]["among"]) == ("float32", 66)
+    assert table["largest_limit"]["value"] < table["largest_limit"]["chance"]
+    assert table["largest_misfit"]["value"] < table["largest_misfit"]["chance"]
+    assert table["left_out_of_these"] == ["mean_correlation", "participation_ratio"]
+    assert all("misfit" in row for row in table["rows"])
+    limit = command("show wrong.npz --no-plots --json").table["largest_limit"]
+    assert limit["value"] > limit["chance"]
+    assert limit["place"] == "diagonal[5] at depth 2"
+
+
+def test_a_zero_is_told_from_rounding_of_the_type_that_was_sampled(command, tmp_path):
+    """1e-9 is rounding in float32 and a number in float64."""
+    sound = made()
+    measured = sound.measured | {"mean_correlation": np.full((4, 4), 1e-9)}
+    replace(sound, measured=measured).save(tmp_path / "single.npz")
+    replace(sound, measured=measured, dtype="float64").save(tmp_path / "double.npz")
+    assert "1e-09" not in command("show single.npz --no-plots").out
+    assert "1e-09" in command("show double.npz --no-plots").out
+
+
+def test_off_a_terminal_compiling_is_told_before_the_first_draw(capsys, monkeypatch):
+    import time
+
+    monkeypatch.setattr("kernelprop.cli.progress.PATIENCE", 0.01)
+    with sampling("width 8", Voice()) as report:
+        time.sleep(0.1)
+        report(1, 2, 0.1)
+    assert capsys.readouterr().err == "width 8: compiling and drawing ...\n"
+    with sampling("width 8", Voice(quiet=True)) as report:
+        time.sleep(0.1)
+        assert report is None
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

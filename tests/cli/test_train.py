@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from kernelprop.results import Estimate
 from kernelprop.storage import load
+from kernelprop.training.recipe import Recipe
+from kernelprop.training.result import TrainingRun
 
 NETWORK = """
 [attention]
@@ -42,6 +45,7 @@ def test_it_trains_writes_and_goes_on(command, description):
     header, *lines = (description / "out" / "training.csv").read_text().splitlines()
     assert header.startswith("done,validation_loss,validation_stderr,token_cosine_first,token_cosine_last,gradient_")
     assert [line.split(",")[0] for line in lines] == ["0", "6"]
+    assert command("show out/training.npz").out.splitlines()[:-1] == ran.out.splitlines()[:-2]
     again = command(
         f"train network.toml {SMALL} --vocabulary 4 --trainable bias,rescale --checkpoint run.npz --out out --json"
     )
@@ -49,6 +53,54 @@ def test_it_trains_writes_and_goes_on(command, description):
     other = command(f"train network.toml {SMALL} --vocabulary 5 --trainable bias,rescale --checkpoint run.npz")
     assert (other.code, other.out) == (2, "")
     assert other.err.startswith("error: checkpoint: run.npz was made with another data; remove it to start anew")
+
+
+@pytest.fixture
+def found():
+    """A run as it is saved, of made-up numbers."""
+
+    def estimate(mean, error, count):
+        return Estimate(np.array(mean), np.array(error), count)
+
+    return TrainingRun(
+        loss=np.array([2.0, 1.5]),
+        done=np.array([0, 2]),
+        validation=estimate([2.0, 1.25], [0.0, 0.125], 4),
+        final=estimate(1.375, 0.0625, 32),
+        token_cosine=np.array([[0.0, 0.1], [0.0, 0.2]]),
+        kernels=np.ones((2, 2, 2)),
+        gradient_norms={"value": np.ones((2, 1))},
+        scales={},
+        levels={"unigram": 1.75},
+        recipe=Recipe(steps=2, warmup=0),
+        data="made up",
+        sizes={"width": 8, "trained": 1234},
+        seed=0,
+        dtype="float32",
+        seconds=3.0,
+    )
+
+
+def test_show_prints_a_saved_run_as_train_does(command, found, tmp_path):
+    found.save(tmp_path / "training.npz")
+    ran = command("show training.npz")
+    assert ran.code == 0
+    assert "1.2500 +- 0.1250" in ran.out
+    assert "final validation loss 1.3750 +- 0.0625 over 32 batches; 1,234 trained numbers; 3 s" in ran.out
+    assert "over the first 4 of these batches, the same ones in every row" in ran.out
+    assert "written to" not in ran.out
+    assert command("show training.npz --json").table == found.summary()
+    assert command("show training.npz --show 0").code == 2
+
+
+def test_ctrl_c_ends_with_130(command, description, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kernelprop.training.run.train", interrupted)
+    ran = command(f"train network.toml {SMALL} --out out --quiet")
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted: by Ctrl-C\n")
+    assert not (description / "out").exists()
 
 
 @pytest.mark.slow

@@ -33,7 +33,10 @@ def found():
 
 
 def test_the_remainder_has_no_limit(found):
-    """Of some 200 entries none should be 4.5 standard errors off but by 1 in 700, were they independent."""
+    """Of some 200 entries none should be 4.5 standard errors off but by 1 in 700, were they independent.
+
+    Participation ratios are left out: far from linear in the kernel, they differ by more than 1/d at width 16.
+    """
     assert found.widths.tolist() == [16, 32, 64]
     for name in ("kernels", "diagonal", "mean_correlation", "rank_residual", "value", "output", "mlp_in", "mlp_out"):
         law = found.width_law(name)
@@ -57,7 +60,7 @@ def test_what_is_exact_in_every_draw_agrees_within_rounding():
     for name in ("kernels", "diagonal", "mean_correlation"):
         assert np.all(np.isfinite(result.z(name)))
         assert np.abs(result.z(name)).max() < 4
-    assert "limit" not in result.table()[0]
+    assert not {"limit", "misfit"} & set(result.table()[0])
     with pytest.raises(ValueError, match="two widths or more"):
         result.width_law("diagonal")
 
@@ -99,7 +102,9 @@ def test_the_table_names_the_worst_entry(found):
     assert [row["layer"] for row in values] == [1, 2, 3]
     assert values[0]["difference"] == pytest.approx(values[0]["measured"] - values[0]["predicted"])
     assert values[0]["z"] == pytest.approx(values[0]["difference"] / values[0]["stderr"])
-    assert {"limit", "limit_stderr", "slope"} <= set(values[0])
+    assert {"limit", "limit_stderr", "slope", "misfit"} <= set(values[0])
+    assert values[1]["misfit"] == found.width_law("value").misfit[1]
+    assert (found.dtype, found.query_exact.tolist()) == ("float32", [False] * 3)
 
 
 def test_it_is_saved_and_loaded(found, tmp_path):

@@ -59,7 +59,15 @@ def ensemble():
 
 
 def panels(figure):
-    return {axes.get_title(): axes for axes in figure.axes}
+    return {axes.get_ylabel(): axes for axes in figure.axes}
+
+
+def norm_of(weight, normalisation):
+    return rf"$\|\partial\,\mathrm{{loss}}/\partial {weight}\|_F^2$" + normalisation
+
+
+def told(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def points(axes):
@@ -73,7 +81,9 @@ def points(axes):
 
 
 def test_the_prediction_is_a_line_and_the_measurement_has_error_bars(comparison):
-    axes = panels(plotting.prediction_and_measurement(comparison))["rank residual"]
+    figure = plotting.prediction_and_measurement(comparison)
+    assert told(figure) == ["prediction", r"width 64, $\pm$ 1 s.e.", r"width 128, $\pm$ 1 s.e."]
+    axes = panels(figure)["rank residual"]
     (line,) = [line for line in axes.lines if line.get_label() == "prediction"]
     np.testing.assert_array_equal(line.get_xdata(), [0, 1, 2, 3])
     np.testing.assert_array_equal(line.get_ydata(), comparison.predicted["rank_residual"])
@@ -86,17 +96,17 @@ def test_the_prediction_is_a_line_and_the_measurement_has_error_bars(comparison)
         )
         assert np.abs(places - np.arange(DEPTHS)).max() < 0.1
         np.testing.assert_array_equal(values, measured)
-        np.testing.assert_allclose(ends, np.stack([measured - 2 * error, measured + 2 * error], 1), rtol=1e-14)
+        np.testing.assert_allclose(ends, np.stack([measured - error, measured + error], 1), rtol=1e-14)
 
 
 def test_gradients_have_panels_of_layers_and_those_that_are_zero_have_none(comparison):
     found = panels(plotting.prediction_and_measurement(comparison))
     assert set(found) == {
-        "mean correlation", "rank residual", "participation ratio", "$W_V$ gradient", "$W_O$ gradient",
+        "mean correlation", "rank residual", "participation ratio", norm_of("W_V", "$/d^2$"), norm_of("W_O", "$/d^2$"),
     }  # fmt: skip
-    axes = found["$W_V$ gradient"]
+    axes = found[norm_of("W_V", "$/d^2$")]
     assert axes.get_yscale() == "log"
-    assert found["$W_O$ gradient"].get_yscale() == "linear"
+    assert found[norm_of("W_O", "$/d^2$")].get_yscale() == "linear"
     (line,) = [line for line in axes.lines if line.get_label() == "prediction"]
     np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3])
     # A zero is a gap (case 65), and the data still hold it.
@@ -107,12 +117,13 @@ def test_gradients_have_panels_of_layers_and_those_that_are_zero_have_none(compa
 def test_an_ensemble_shows_its_means_and_the_spread_of_single_networks(ensemble, tmp_path):
     figure = plotting.measured_profile(ensemble)
     found = panels(figure)
-    assert "$W_K$ gradient" not in found
+    assert not any("W_K" in label for label in found)
+    assert told(figure) == [r"single networks of width 64, $\pm$ 1 s.d.", r"mean of 25, $\pm$ 1 s.e."]
     axes = found["mean correlation"]
     ((_, values, ends),) = points(axes)
     mean = ensemble.mean_correlation.mean
     np.testing.assert_array_equal(values, mean)
-    np.testing.assert_allclose(ends[:, 1], 1.2 * mean, rtol=1e-14)
+    np.testing.assert_allclose(ends[:, 1], 1.1 * mean, rtol=1e-14)
     # The standard deviation of 25 networks is five standard errors, here half the mean.
     (band,) = axes.collections[:1]
     heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
@@ -123,7 +134,7 @@ def test_an_ensemble_shows_its_means_and_the_spread_of_single_networks(ensemble,
 
 
 def test_a_band_that_reaches_zero_stays_on_a_logarithmic_axis(ensemble):
-    axes = panels(plotting.measured_profile(ensemble))["$W_V$ gradient"]
+    axes = panels(plotting.measured_profile(ensemble))[norm_of("W_V", ", $d = 64$")]
     assert axes.get_yscale() == "log"
     low, high = axes.get_ylim()
     assert 0 < low < 1e-3 < 100 < high
