@@ -37,7 +37,8 @@ def espa(
             plain linear operator, negative entries and all.
 
     Raises:
-        ValueError: for a γ that isn't positive, and for a rising one, naming the first bad layer and entry.
+        ValueError: for a γ that isn't positive, and for a rising one, naming the first bad layer and entry; for a
+            depth below 1.
 
     >>> espa(3, gammas=[1.0, 0.2]).as_matrix()[0].round(6)
     array([[1.      , 0.      , 0.      ],
@@ -46,10 +47,10 @@ def espa(
     """
     length = door.count(length, "espa: length")
     if gammas is None:
-        schedule = _falling_schedule(depth or 1, gamma, gamma0, length, require_nonnegative)
+        schedule = _falling_schedule(1 if depth is None else depth, gamma, gamma0, length, require_nonnegative)
     else:
         schedule = check_gammas(gammas)
-        if depth is not None and depth != len(schedule) - 1:
+        if depth is not None and door.count(depth, "espa: depth") != len(schedule) - 1:
             raise ValueError(f"espa: depth={depth} conflicts with the {len(schedule) - 1} layers of gammas")
     if require_nonnegative:
         _refuse_rising(schedule, length)
@@ -77,16 +78,17 @@ def _refuse_rising(gammas: np.ndarray, length: int) -> None:
 
 def _layers(length: int, before: np.ndarray, after: np.ndarray) -> Semiseparable:
     """The closed form of every layer, each coefficient without cancellation (theory: whiten, then colour)."""
-    variance_before, variance_after = -np.expm1(-2 * before), -np.expm1(-2 * after)
-    ratio = np.sqrt(variance_after / variance_before)
     with np.errstate(invalid="ignore", over="ignore"):
+        variance_before, variance_after = -np.expm1(-2 * before), -np.expm1(-2 * after)
         apart = before - after
-        # e^{−after} − e^{−before} and 1 − ratio, through expm1: both are differences of near-equal numbers.
+        # e^{−after} − e^{−before}: the larger of the two times an expm1 of the distance.
         fall = np.where(after < before, -np.exp(-after) * np.expm1(-apart), np.exp(-before) * np.expm1(apart))
-        lost = np.where(before > 1, variance_before - variance_after, np.exp(-2 * after) * -np.expm1(-2 * apart))
+    ratio = np.sqrt(variance_after / variance_before)
     same = before == after
     step = np.where(same, 0.0, ratio * fall)
-    first = np.where(same, 0.0, np.exp(-after) * (lost / variance_before) / (1 + ratio) + step)
+    # e^{−after} − ratio e^{−before}, two terms of one sign: e^{−after}(1 − ratio), with 1 − ratio from 1 − ratio².
+    lost = fall * (np.exp(-after) + np.exp(-before)) / variance_before
+    first = np.where(same, 0.0, np.exp(-after) * lost / (1 + ratio) + step)
     shape = (len(before), 1, length)
     diagonal, right = np.broadcast_to(ratio[:, None], shape[::2]).copy(), np.broadcast_to(step[:, None, None], shape)
     diagonal[:, 0] = 1.0

@@ -21,18 +21,19 @@ def espa_schedule(depth: int, gamma: float = 0.005, gamma0: float = np.inf) -> n
     """
     depth = door.count(depth, "espa: depth")
     ends = check_gammas([gamma0, gamma])
-    log_scale = 0.5 * np.log(-np.expm1(-2 * ends))
+    log_scale = 0.5 * _log_variance(ends)
     share = np.arange(depth + 1) / depth
-    # In the logarithm of a the schedule is linear; expm1 keeps the digits where a is close to 1.
+    # In the logarithm of a the schedule is linear, and the way back is the same function.
     logs = (1 - share) * log_scale[0] + share * log_scale[1]
-    inner = -0.5 * np.log(-np.expm1(2 * logs[1:-1]))
+    inner = -0.5 * _log_variance(-logs[1:-1])
     return _monotone(ends, inner)
 
 
 def uspa_schedule(depth: int, rho: float = 0.8, rho0: float = 0.0) -> np.ndarray:
     """``ρ_0 … ρ_L`` with ``1 − ρ_l = (1 − ρ_0)^{1−l/L} (1 − ρ_L)^{l/L}``.
 
-    Shape ``(L + 1,)``, float64 (He et al. 2023, section 4; theory: U-SPA schedule).
+    Shape ``(L + 1,)``, float64 (He et al. 2023, section 4; theory: U-SPA schedule). Each ``ρ_l`` is rounded to
+    float64: next to 1 that moves ``1 − ρ_l`` by up to 1e-16, and the layers lead to the ρ as rounded.
 
     Raises:
         ValueError: for ρ outside [0, 1), or ``rho < rho0``.
@@ -45,6 +46,13 @@ def uspa_schedule(depth: int, rho: float = 0.8, rho0: float = 0.0) -> np.ndarray
     share = np.arange(depth + 1) / depth
     inner = -np.expm1((1 - share) * np.log1p(-ends[0]) + share * np.log1p(-ends[1]))
     return _monotone(ends, inner[1:-1])
+
+
+def _log_variance(x: np.ndarray) -> np.ndarray:
+    """``log(1 − e^{−2x})`` for ``x ≥ 0``, to full precision where ``e^{−2x}`` is close to 1 and where it is tiny."""
+    with np.errstate(divide="ignore", over="ignore"):
+        near, far = np.log(-np.expm1(-2 * x)), np.log1p(-np.exp(-2 * x))
+    return np.where(x < np.log(2) / 2, near, far)
 
 
 def _monotone(ends: np.ndarray, inner: np.ndarray) -> np.ndarray:

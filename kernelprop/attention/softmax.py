@@ -30,5 +30,7 @@ def softmax_of_numbers(logits: Float[np.ndarray, "*rows T"], mask: Bool[np.ndarr
     array([[0.5, 0.5, 0. ]])
     """
     kept = np.where(mask, logits, -np.inf)
-    weights = np.exp(kept - kept.max(-1, keepdims=True))
+    # Logits further apart than the largest number have a weight of zero as well.
+    with np.errstate(over="ignore"):
+        weights = np.exp(kept - kept.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)

@@ -38,7 +38,8 @@ def uspa(
             plain linear operator, negative entries and all.
 
     Raises:
-        ValueError: for ρ outside [0, 1), and for a falling one, naming the first bad layer and entry.
+        ValueError: for ρ outside [0, 1), and for a falling one, naming the first bad layer and entry; for a depth
+            below 1.
 
     >>> uspa(3, rhos=[0.2, 0.6]).as_matrix()[0].round(6)
     array([[1.      , 0.      , 0.      ],
@@ -50,10 +51,10 @@ def uspa(
         schedule = check_rhos([rho0, rho])
         if require_nonnegative:
             _refuse_falling(schedule, length)
-        schedule = uspa_schedule(depth or 1, rho, rho0)
+        schedule = uspa_schedule(1 if depth is None else depth, rho, rho0)
     else:
         schedule = check_rhos(rhos)
-        if depth is not None and depth != len(schedule) - 1:
+        if depth is not None and door.count(depth, "uspa: depth") != len(schedule) - 1:
             raise ValueError(f"uspa: depth={depth} conflicts with the {len(schedule) - 1} layers of rhos")
     if require_nonnegative:
         _refuse_falling(schedule, length)
@@ -72,34 +73,31 @@ def _refuse_falling(rhos: np.ndarray, length: int) -> None:
         raise ValueError(f"uspa: layer {index + 1}: rho falls from {before:g} to {after:g}{entry}; it must rise")
 
 
-def _cholesky(length: int, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The factor's diagonal ``F_mm`` and the constant column ``F_im``, ``i > m``, below it; ``rho (L, 1)``."""
-    m = np.arange(length)
-    before, upto = 1 + (m - 1) * rho, 1 + m * rho
-    return np.sqrt((1 - rho) * upto / before), rho * np.sqrt((1 - rho) / (before * upto))
-
-
 def _layers(length: int, before: np.ndarray, after: np.ndarray) -> Semiseparable:
-    """Every layer as a semiseparable matrix of rank 2, each coefficient of one sign under the right ordering.
+    """Every layer as a semiseparable matrix of rank 2, each coefficient a sum of terms of one sign.
 
-    ``A_ij = G_j − H_i`` below the diagonal, and ``H`` rises, so ``A_ij = A_{T−1,j} + (H_{T−1} − H_i)``.
+    With ``r, s`` the correlations before and after, ``D_m = 1 + mr``, ``D'_m = 1 + ms``, ``w_m = sqrt(D'_m/D_m)`` and
+    ``k_m = w_{−1}/sqrt(D_m D'_m)``, whitening and colouring give ``A_ii = w_{−1} w_i/w_{i−1}``, and below it
+    ``A_ij − A_{i+1,j} = r k_i (w_{i+1} − w_{i−1})`` and ``A_ij − A_{i,j+1} = s k_j (1/w_{j−1} − 1/w_{j+1})``.
+    So ``A_ij = A_{T−1,j} + (A_ij − A_{T−1,j})``, where the bracket depends on the row alone.
     """
-    m = np.arange(length)
-    rho = before[:, None]
-    whitened, _ = _cholesky(length, rho)
-    coloured, column = _cholesky(length, after[:, None])
-    mean_share = rho / np.sqrt((1 - rho) * (1 + m * rho) * (1 + (m - 1) * rho))
-    # H_i = F'_ii u_i + Σ_{m<i} f'_m u_m and G_j = f'_j/F_jj + Σ_{m≤j} f'_m u_m with u = mean_share.
-    products = column * mean_share
-    summed = np.cumsum(products, axis=1) - products
-    fall = coloured * mean_share + summed
-    last = column / whitened + summed + products - fall[:, -1:]
-    drop = fall[:, -1:] - fall
-    same = (before == after)[:, None]
-    last, drop = np.where(same, 0.0, last), np.where(same, 0.0, drop)
+    r, s = before[:, None], after[:, None]
+    m = np.arange(-1, length)
+    old, new = 1 + m * r, 1 + m * s
+    w = np.sqrt(new / old)
+    lower, upper = w[:, :-2], w[:, 2:]
+    # The difference of the squares of w over their sum: the one thing subtracted is s − r, which is exact near 1.
+    rise = 2 * (s - r) / (old[:, :-2] * old[:, 2:] * (lower + upper))
+    step = rise * w[:, :1] / (old[:, 1:-1] * w[:, 1:-1])
+    down, along = r * step, s * step / (lower * upper)
+    nothing = np.zeros_like(r)
+    drop = np.concatenate([_sums_from(down), nothing], axis=1)
+    # A_{T−1,j} is A_{T−1,T−2} and the steps from j to T − 2; there is none of these where T = 1.
+    corner = _beside_diagonal(r, s, np.arange(length - 1)[-1:])
+    last = np.concatenate([_sums_from(np.concatenate([along[:, :-1], corner], axis=1)), nothing], axis=1)
     ones = np.ones_like(drop)
     return Semiseparable(
-        diagonal=coloured / whitened,
+        diagonal=w[:, :1] * w[:, 1:] / w[:, :-1],
         left=np.stack([ones, drop], axis=1),
         right=np.stack([last, ones], axis=1),
         log_decay=np.zeros((len(before), 2)),
@@ -107,8 +105,33 @@ def _layers(length: int, before: np.ndarray, after: np.ndarray) -> Semiseparable
     )
 
 
+def _beside_diagonal(r: np.ndarray, s: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """``A_{j+1,j} = k_j (s/w_{j−1} − r w_{j+1})``, this too as the difference of the squares over the sum.
+
+    The squares differ by ``(s − r)(sD_j + rD'_j)/(D'_{j−1} D_{j+1})``.
+    """
+    larger = np.maximum(r, s)
+    # Apart from s − r only the ratio of r and s matters, and tiny ones don't underflow; 1 : 1 where both are zero.
+    share_r, share_s = (np.divide(rho, larger, out=np.ones_like(rho), where=larger > 0) for rho in (r, s))
+    (old_lower, old, old_upper), (new_lower, new, new_upper) = (
+        [1 + (j + k) * rho for k in (-1, 0, 1)] for rho in (r, s)
+    )
+    difference = (s - r) * (share_s * old + share_r * new) / (new_lower * old_upper)
+    total = share_s * np.sqrt(old_lower / new_lower) + share_r * np.sqrt(new_upper / old_upper)
+    return np.sqrt((1 - s) / ((1 - r) * old * new)) * difference / total
+
+
+def _sums_from(terms: np.ndarray) -> np.ndarray:
+    """``Σ_{m ≥ i} terms_m`` along the positions."""
+    return np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
+
+
 def _symmetric(schedule: np.ndarray, length: int) -> AttentionStack:
     """Symmetric square roots of uniform-correlation kernels are themselves of that form."""
-    apart = np.sqrt((1 - schedule[1:]) / (1 - schedule[:-1]))
-    common = np.sqrt((1 + (length - 1) * schedule[1:]) / (1 + (length - 1) * schedule[:-1]))
-    return AttentionStack(Mixture(apart, common - apart, Uniform(length), value_skip=False))
+    before, after = schedule[:-1], schedule[1:]
+    upto = 1 + (length - 1) * before
+    apart = np.sqrt((1 - after) / (1 - before))
+    common = np.sqrt((1 + (length - 1) * after) / upto)
+    # common − apart, as the difference of their squares over their sum.
+    mean_share = length * (after - before) / (upto * (1 - before) * (apart + common))
+    return AttentionStack(Mixture(apart, mean_share, Uniform(length), value_skip=False))
