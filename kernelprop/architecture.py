@@ -20,7 +20,7 @@ from kernelprop.layers.residual import Residual
 # What people ask for and this toolkit can't describe, with what to do instead.
 UNSUPPORTED = {
     "cross_attention": "describe the decoder's self-attention alone",
-    "dropout": "it is off at initialisation's expectation: leave it out",
+    "dropout": "it is not modelled, a network is described in evaluation mode: leave it out",
     "experts": "mixtures of experts have no kernel map here",
     "mixture_of_experts": "mixtures of experts have no kernel map here",
     "convolution": "convolutions have no kernel map here",
@@ -90,6 +90,18 @@ class Transformer(eqx.Module):
     def length(self) -> int:
         """The number of positions ``T``."""
         return self.attention.length
+
+    def replaced(self, **parts: Any) -> "Transformer":
+        """The same network with some parts changed, by the names of the arguments; checked as a new one is.
+
+        Raises:
+            ValueError: as for a new `Transformer`, and for a name that is none of its parts.
+
+        >>> import kernelprop as kp
+        >>> kp.Transformer(kp.uniform(4), depth=3, norm="pre").replaced(norm="post").norm.place
+        'post'
+        """
+        return replace(self, **parts)
 
     def layered(self) -> Block:
         """All blocks as one, its arrays with a leading layer axis: what a scan over depth runs along.

@@ -7,6 +7,7 @@ import numpy as np
 
 from kernelprop import door
 from kernelprop.architecture import Transformer
+from kernelprop.gradient_report import without_softmax
 from kernelprop.gradients import gradient_norms
 from kernelprop.layers.residual import Residual
 from kernelprop.results import GradientNorms
@@ -57,9 +58,12 @@ def balance_temperature(model: Transformer, kernel0: Any, cotangent: Any = None)
     norms = gradient_norms(model, kernel0, cotangent)
     query, value = _weights(norms.query, "query"), _weights(norms.value, "value")
     now = np.ones(len(query)) if model.gains is None else np.asarray(model.gains.temperature)
-    for layer in np.flatnonzero(np.isnan(query) | (now == 0))[:1].tolist():
-        why = "its temperature is 0" if now[layer] == 0 else "no softmax makes its attention"
-        raise ValueError(f"balance_temperature: layer {layer + 1}: {why}, so that its query gradient says nothing")
+    silent = ~np.isfinite(query) | (now == 0)
+    without = without_softmax(model, silent)
+    for layer in np.flatnonzero(silent)[:1].tolist():
+        why = "no softmax makes its attention" if without[layer] else "its query gradient overflows"
+        why = "its temperature is 0" if now[layer] == 0 else why
+        raise ValueError(f"balance_temperature: layer {layer + 1}: {why}; there is nothing to balance")
     lost = np.isin(np.arange(len(query)) + 1, queries_lost_to_rounding(norms, "float64"))
     at_one = np.where(lost, 0.0, query / now**2)
     if not at_one.sum() > 0:
@@ -159,16 +163,7 @@ def _unit_rounding(dtype: str, who: str) -> float:
 
 def with_branches(model: Transformer, beta: float) -> Transformer:
     """The same network with skips of weight 1 and branches of weight ``β``."""
-    return Transformer(
-        model.attention,
-        model.depth,
-        model.mlp,
-        Residual(attention=(1.0, beta), mlp=(1.0, beta)),
-        model.norm,
-        gains=model.gains,
-        positions=model.positions,
-        parallel=model.parallel,
-    )
+    return model.replaced(residual=Residual(attention=(1.0, beta), mlp=(1.0, beta)))
 
 
 def _weights(values: np.ndarray | None, name: str) -> np.ndarray:

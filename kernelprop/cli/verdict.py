@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CRITERION", "verdict"]
 
-GROWTH = 10.0
-
 
 def verdict(evolution: "Evolution") -> str:
     """Say whether the rank collapses, from which layer on, and what the diagonal does."""
@@ -56,7 +54,13 @@ def _collapsed_since(evolution: "Evolution", batch: tuple[int, ...]) -> int | No
 
 
 def _diagonal(evolution: "Evolution", batch: tuple[int, ...]) -> str:
-    first, last = (float(evolution.diagonal[batch][depth].max()) for depth in (0, -1))
-    if first <= 0 or 1 / GROWTH < last / first < GROWTH:
+    """What the diagonal does up to the last residual sum: behind a final norm it is 1 whatever came before."""
+    from kernelprop.diagnosis.diagonal import FACTOR
+    from kernelprop.diagnosis.stream import stream_of
+
+    stream = stream_of(evolution)
+    diagonal, end = stream.diagonal[batch], f" {stream.end}" if stream.final else ""
+    first, last = (float(diagonal[depth].max()) for depth in (0, -1))
+    if first <= 0 or 1 / FACTOR < last / first < FACTOR:
         return ""
-    return f"; the diagonal {'grows' if last > first else 'shrinks'} from {first:.3g} to {last:.3g}"
+    return f"; the diagonal {'grows' if last > first else 'shrinks'} from {first:.3g} to {last:.3g}{end}"

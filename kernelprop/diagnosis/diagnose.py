@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelprop.architecture import Transformer
 from kernelprop.diagnosis.examination import Examination, examine
-from kernelprop.diagnosis.remedies import REMEDIES, Case, Remedy
+from kernelprop.diagnosis.remedies import REMEDIES, Case, Refusal, Remedy
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -22,6 +22,7 @@ class Attempt:
         changes: in words, with numbers, one for each of them.
         after: the changed network; None where the change can't be made.
         refusal: why not.
+        lasting: whether no other change makes it possible.
     """
 
     before: Examination
@@ -29,6 +30,7 @@ class Attempt:
     changes: tuple[str, ...] = ()
     after: Examination | None = None
     refusal: str | None = None
+    lasting: bool = False
 
     @property
     def cures(self) -> bool:
@@ -100,15 +102,14 @@ def diagnose(
     (True, ())
     """
     tell = progress or _silent
-    tell("the network as it is")
-    before = examine(model, kernel0, cotangent, keep)
+    before = examine(model, kernel0, cotangent, keep, lambda stage: tell(f"the network as it is, {stage}"))
     case = Case(np.asarray(kernel0), cotangent, before)
     fitting = [remedy for remedy in REMEDIES if remedy.cures & before.ills]
     attempts: list[Attempt] = []
     for size in range(1, len(fitting) + 1):
-        refused = {attempt.remedies[0] for attempt in attempts if attempt.refusal and len(attempt.remedies) == 1}
+        refused = {one.remedies[0] for one in attempts if one.lasting and len(one.remedies) == 1}
         for chosen in combinations(fitting, size):
-            if size > 1 and _pointless(chosen, attempts, refused):
+            if size > 1 and _pointless(chosen, refused):
                 continue
             tell(" and ".join(remedy.name for remedy in chosen))
             attempts.append(_attempt(model, chosen, case, keep))
@@ -117,20 +118,10 @@ def diagnose(
     return Diagnosis(before=before, attempts=tuple(attempts))
 
 
-def _pointless(chosen: Sequence[Remedy], attempts: Sequence[Attempt], refused: set[str]) -> bool:
-    """Together with what can't be changed at all; or signal-preserving attention under skips that do its work.
-
-    Temperature and shaping are refused by networks that another change makes fit for them.
-    """
+def _pointless(chosen: Sequence[Remedy], refused: set[str]) -> bool:
+    """Together with what can't be made at all; or signal-preserving attention under skips that do its work."""
     names = {remedy.name for remedy in chosen}
-    lasting = refused - {"temperature", "shaped activation"}
-    unshapeable = any(
-        attempt.remedies == ("shaped activation",) and attempt.refusal and "already" in attempt.refusal
-        for attempt in attempts
-    )
-    if unshapeable:
-        lasting |= {"shaped activation"}
-    return bool(names & lasting) or {"residual scale", "signal-preserving attention"} <= names
+    return bool(names & refused) or {"residual scale", "signal-preserving attention"} <= names
 
 
 def _attempt(model: Transformer, chosen: Sequence[Remedy], case: Case, keep: Sequence[int]) -> Attempt:
@@ -146,7 +137,8 @@ def _attempt(model: Transformer, chosen: Sequence[Remedy], case: Case, keep: Seq
             best = best if best is not None and best.helps >= attempt.helps else attempt
     except ValueError as error:
         if best is None:
-            return Attempt(before=case.before, remedies=names, refusal=" ".join(str(error).split()))
+            reason, lasting = " ".join(str(error).split()), isinstance(error, Refusal)
+            return Attempt(before=case.before, remedies=names, refusal=reason, lasting=lasting)
     return best or Attempt(before=case.before, remedies=names, refusal="there is no version of it for this network")
 
 

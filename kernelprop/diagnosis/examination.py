@@ -1,6 +1,6 @@
 """One look at a network: forward, backward, and what is found in both."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from kernelprop.diagnosis.collapse import collapse_findings, collapsed_since
 from kernelprop.diagnosis.diagonal import diagonal_findings
 from kernelprop.diagnosis.finding import Finding
 from kernelprop.diagnosis.margins import Margin, margins
+from kernelprop.diagnosis.stream import Stream, stream_of
 from kernelprop.diagnosis.trainability import gradient_spread, query_over_value, trainability_findings
 from kernelprop.gradients import gradient_norms
 from kernelprop.infinite import propagate
@@ -25,12 +26,14 @@ class Examination:
     Attributes:
         model: the network.
         evolution: of the input kernel through it.
+        stream: the diagonal of the same, up to the last residual sum.
         norms: gradient norms at width 1.
         findings: what is ill, and what is worth knowing.
     """
 
     model: Transformer
     evolution: Evolution
+    stream: Stream
     norms: GradientNorms
     findings: tuple[Finding, ...]
 
@@ -42,13 +45,13 @@ class Examination:
     @property
     def margins(self) -> tuple[Margin, ...]:
         """The numbers that decide whether something is ill, each beside its limit."""
-        return tuple(margins(self.evolution, self.norms, self.model.norm is not None))
+        return tuple(margins(self.evolution, self.stream, self.norms))
 
     def numbers(self) -> dict[str, Any]:
         """The numbers by which two networks are compared; None is undefined, ``inf`` infinite."""
         evolution, norms = self.evolution, self.norms
         with np.errstate(divide="ignore", invalid="ignore"):
-            growth = evolution.diagonal[-1] / evolution.diagonal[0]
+            growth = self.stream.diagonal[-1] / self.stream.diagonal[0]
         low, high = (_finite(end(growth)) for end in (np.min, np.max))
         return {
             "collapsed_from_layer": collapsed_since(evolution.mean_correlation, evolution.rank_residual),
@@ -64,7 +67,13 @@ class Examination:
         }
 
 
-def examine(model: Transformer, kernel0: Any, cotangent: Any = None, keep: Sequence[int] = ()) -> Examination:
+def examine(
+    model: Transformer,
+    kernel0: Any,
+    cotangent: Any = None,
+    keep: Sequence[int] = (),
+    progress: Callable[[str], object] | None = None,
+) -> Examination:
     """Look at a network with one input kernel.
 
     Args:
@@ -72,6 +81,7 @@ def examine(model: Transformer, kernel0: Any, cotangent: Any = None, keep: Seque
         kernel0: the input kernel, ``(T, T)``.
         cotangent: where the loss reads, as for `gradient_norms`.
         keep: the depths whose kernels are kept; the first and the last if empty.
+        progress: told in a word which of the two passes begins.
 
     Raises:
         ValueError: as `propagate` and `gradient_norms` do.
@@ -83,14 +93,18 @@ def examine(model: Transformer, kernel0: Any, cotangent: Any = None, keep: Seque
     collapses by layer 1: mean correlation 1 (to rounding) and rank residual 0 after layer 3
     the queries of layers 2 to 3 are dead in bfloat16, those of layers 2 to 3 in float32 too
     """
+    tell = progress or (lambda stage: None)
+    tell("forward")
     evolution = propagate(model, kernel0, sorted({0, model.depth, *keep}))
+    stream = stream_of(evolution)
+    tell("gradients")
     norms = gradient_norms(model, kernel0, cotangent)
     findings = (
         *collapse_findings(evolution),
-        *diagonal_findings(evolution, model.norm is not None),
+        *diagonal_findings(stream),
         *trainability_findings(norms),
     )
-    return Examination(model=model, evolution=evolution, norms=norms, findings=findings)
+    return Examination(model=model, evolution=evolution, stream=stream, norms=norms, findings=findings)
 
 
 def _last(values: np.ndarray | None) -> float | None:

@@ -9,6 +9,7 @@ import numpy as np
 from kernelprop.balance import ROUNDING
 from kernelprop.diagnosis.collapse import CORRELATION, RESIDUAL, collapsed_since, unless_rounding
 from kernelprop.diagnosis.diagonal import FACTOR, diagonal_factors
+from kernelprop.diagnosis.stream import Stream
 from kernelprop.diagnosis.trainability import SPREAD, gradient_spread, query_over_value
 from kernelprop.results import Evolution, GradientNorms
 
@@ -63,26 +64,26 @@ class Margin:
         }
 
 
-def margins(evolution: Evolution, norms: GradientNorms, normed: bool) -> Iterator[Margin]:
+def margins(evolution: Evolution, stream: Stream, norms: GradientNorms) -> Iterator[Margin]:
     """Every number that decides about a network, beside its limit; what is undefined has none.
 
     Args:
         evolution: of one kernel.
+        stream: the same one's diagonal, up to a final norm.
         norms: the gradient norms.
-        normed: whether the network has norms.
     """
-    for margin in _all(evolution, norms, normed):
+    for margin in _all(evolution, stream, norms):
         if margin.value == margin.value:
             yield margin
 
 
-def _all(evolution: Evolution, norms: GradientNorms, normed: bool) -> Iterator[Margin]:
+def _all(evolution: Evolution, stream: Stream, norms: GradientNorms) -> Iterator[Margin]:
     # A kernel that comes collapsed, and a single position, are not judged.
     if evolution.length > 1 and collapsed_since(evolution.mean_correlation, evolution.rank_residual) != 0:
         correlation = unless_rounding(float(evolution.mean_correlation[-1]), evolution.kernels.dtype.name)
         yield Margin("collapse", "mean correlation", correlation, "<", CORRELATION)
         yield Margin("collapse", "rank residual", float(evolution.rank_residual[-1]), ">", RESIDUAL)
-    for kind, factor in diagonal_factors(evolution, normed).items():
+    for kind, factor in diagonal_factors(stream).items():
         yield Margin(kind, f"{kind} of the diagonal", factor, "<", FACTOR)
     yield Margin("queries", "least query over value gradient", query_over_value(norms), ">=", ROUNDING["bfloat16"])
     finite = norms.value is None or np.all(np.isfinite(norms.value))

@@ -1,7 +1,7 @@
 """Changes to a network that can cure it: each takes the network as it is to another one, or says why it can't."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -33,6 +33,10 @@ class Change:
     words: str
 
 
+class Refusal(ValueError):
+    """Why a change can't be made, whatever else is changed first."""
+
+
 @dataclass(frozen=True)
 class Remedy:
     """One kind of change.
@@ -40,7 +44,8 @@ class Remedy:
     Attributes:
         name: what it is called.
         cures: the kinds of findings that it is made for.
-        versions: of the change for a network, mildest first; a ValueError says why there is none.
+        versions: of the change for a network, mildest first; a ValueError says why there is none, a `Refusal` that
+            no other change makes it possible either.
     """
 
     name: str
@@ -65,14 +70,14 @@ def residual_versions(model: Transformer, case: Case) -> Iterator[Change]:
     """
     beta = model.depth**-0.5
     if "gradients" in case.before.ills and model.norm is not None:
-        beta = min(beta, residual_scale(model, case.kernel0, SPREAD**2, case.cotangent))
-    smallest = _smallest_branch(model)
+        beta = min(beta, _even_scale(model, case))
+    largest = _largest_branch(model)
     for halving in range(HALVINGS):
         weight = beta / 2**halving
-        if smallest is None or weight < smallest:
+        if largest is None or weight < largest:
             yield _with_branches(model, weight)
-    if smallest is not None and smallest <= beta / 2 ** (HALVINGS - 1):
-        raise ValueError(f"the branches have weights of {smallest:.3g} already")
+    if largest is not None and largest <= beta / 2 ** (HALVINGS - 1):
+        raise Refusal(f"the branches have weights of {largest:.3g} already")
 
 
 def signal_preserving_versions(model: Transformer, case: Case) -> Iterator[Change]:
@@ -86,7 +91,7 @@ def signal_preserving_versions(model: Transformer, case: Case) -> Iterator[Chang
         except ValueError as error:
             refusals.append(str(error))
     if not fits:
-        raise ValueError(refusals[0])
+        raise Refusal(refusals[0])
     for name, found in sorted(fits, key=lambda one: one[1].distance_after):
         symbol = {"gamma0": "γ_0", "rho0": "ρ_0"}[found.parameter]
         end = {"gamma0": "γ_L = 0.005", "rho0": "ρ_L = 0.8"}[found.parameter]
@@ -97,9 +102,9 @@ def signal_preserving_versions(model: Transformer, case: Case) -> Iterator[Chang
 def shaped_versions(model: Transformer, case: Case) -> Iterator[Change]:
     """The activation solved for the network's own block map: TAT for (leaky) ReLU, else DKS."""
     if not isinstance(model.mlp, MLP):
-        raise ValueError("there is no plain MLP whose activation could be shaped")
+        raise Refusal("there is no plain MLP whose activation could be shaped")
     if isinstance(model.mlp.activation, Shaped | ShapedLeakyReLU):
-        raise ValueError("the activation is shaped already")
+        raise Refusal("the activation is shaped already")
     method = "tat" if isinstance(model.mlp.activation, LeakyReLU | ReLU) else "dks"
     unit = model if model.norm is not None else _with_unit_gains(model)
     shaped = shape_activation(unit, method)
@@ -144,7 +149,15 @@ def is_causal(operator: Any) -> bool:
     return not any(np.any(np.triu(layer.as_matrix(), 1)) for layer in layers)
 
 
-def _smallest_branch(model: Transformer) -> float | None:
+def _even_scale(model: Transformer, case: Case) -> float:
+    """The largest branch weight whose value gradients are near enough; the scale comes first of all changes."""
+    try:
+        return residual_scale(model, case.kernel0, SPREAD**2, case.cotangent)
+    except ValueError as error:
+        raise Refusal(str(error)) from error
+
+
+def _largest_branch(model: Transformer) -> float | None:
     """The largest weight of a branch beside a skip; None where some sublayer has no skip."""
     if model.residual is None:
         return None
@@ -161,7 +174,7 @@ def _with_branches(model: Transformer, beta: float) -> Change:
     else:
         residual, alpha = Residual(attention=(1.0, beta), mlp=(1.0, beta)), "1"
     words = f"skips of weight {alpha}, branches of weight {beta:.4g}"
-    return Change(_replaced(model, residual=residual), words)
+    return Change(model.replaced(residual=residual), words)
 
 
 def _with_unit_gains(model: Transformer) -> Transformer:
@@ -169,24 +182,14 @@ def _with_unit_gains(model: Transformer) -> Transformer:
     old = model.mlp
     if np.all(old.gain_in == 1) and np.all(old.gain_out == 1):
         return model
-    return _replaced(model, mlp=MLP(old.activation, old.expansion, bias_in=old.bias_in, bias_out=old.bias_out))
+    return model.replaced(mlp=MLP(old.activation, old.expansion, bias_in=old.bias_in, bias_out=old.bias_out))
 
 
 def _with_temperature(model: Transformer, balance: Balance, *, common: bool) -> Change:
     factor = np.full(model.depth, balance.temperature) if common else balance.by_layer
-    old = model.gains
-    gains = (
-        Gains(temperature=factor)
-        if old is None
-        else Gains(old.query, old.key, old.value, old.output, temperature=factor)
-    )
+    gains = Gains(temperature=factor) if model.gains is None else replace(model.gains, temperature=factor)
     said = f"{balance.temperature:.4g}" if common else f"{factor.min():.4g} to {factor.max():.4g}, one a layer"
-    return Change(_replaced(model, gains=gains), f"temperature {said}: the logits times it")
-
-
-def _replaced(model: Transformer, **parts: Any) -> Transformer:
-    kept = {name: getattr(model, name) for name in ("mlp", "residual", "norm", "gains", "positions", "parallel")}
-    return Transformer(model.attention, model.depth, **(kept | parts))
+    return Change(model.replaced(gains=gains), f"temperature {said}: the logits times it")
 
 
 def _infinite(value: float) -> str:

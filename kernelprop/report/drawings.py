@@ -34,12 +34,13 @@ def networks(diagnosis: Diagnosis) -> list[tuple[str, Examination]]:
 
 def kernel_charts(diagnosis: Diagnosis) -> str:
     """Mean correlation, rank residual and diagonal against depth."""
-    seen = [(name, examination.evolution) for name, examination in networks(diagnosis)]
-    own = diagnosis.before.evolution
+    named = networks(diagnosis)
+    seen = [(name, examination.evolution) for name, examination in named]
+    own = diagnosis.before.stream
     correlation = _lines([(name, evolution.mean_correlation) for name, evolution in seen])
     residual = _lines([(name, evolution.rank_residual) for name, evolution in seen])
     low, high = own.diagonal.min(-1), own.diagonal.max(-1)
-    diagonal = _lines([(name, evolution.diagonal.mean(-1)) for name, evolution in seen])
+    diagonal = _lines([(name, examination.stream.diagonal.mean(-1)) for name, examination in named])
     drawn = [*(line.values for line in diagonal), low, high]
     positive = np.concatenate([values[np.isfinite(values) & (values > 0)] for values in drawn])
     wide = len(positive) > 0 and positive.max() / positive.min() > MUCH
@@ -54,7 +55,7 @@ def kernel_charts(diagnosis: Diagnosis) -> str:
             threshold=(RESIDUAL, "collapsed below"),
         ),
         Chart(
-            "Diagonal: mean variance of the positions",
+            f"Diagonal: mean variance of the positions{', before the final norm' if own.final else ''}",
             "depth",
             0,
             diagonal,

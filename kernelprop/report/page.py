@@ -12,12 +12,20 @@ from kernelprop.diagnosis.collapse import unless_rounding
 from kernelprop.diagnosis.diagnose import Diagnosis
 from kernelprop.files import write_whole
 from kernelprop.report import drawings, sections, tables
+from kernelprop.report.fixes import Fix, fixes
 from kernelprop.report.heatmaps import heatmap_data
 from kernelprop.results import Evolution
 from kernelprop.tables import strict
 
 
-def page(name: str, diagnosis: Diagnosis, kernel0: Any, version: str, remarks: Sequence[str] = ()) -> str:
+def page(
+    name: str,
+    diagnosis: Diagnosis,
+    kernel0: Any,
+    version: str,
+    remarks: Sequence[str] = (),
+    described: Sequence[Fix] | None = None,
+) -> str:
     """A diagnosis as HTML that needs no other file and no network.
 
     Args:
@@ -26,6 +34,7 @@ def page(name: str, diagnosis: Diagnosis, kernel0: Any, version: str, remarks: S
         kernel0: the input kernel, ``(T, T)``.
         version: of the program, for the foot of the page.
         remarks: what a reader should know about the description, a line each.
+        described: the suggestions' descriptions, as `fixes` makes them; those that need no file by default.
 
     >>> import kernelprop as kp
     >>> from kernelprop.diagnosis.diagnose import diagnose
@@ -41,7 +50,7 @@ def page(name: str, diagnosis: Diagnosis, kernel0: Any, version: str, remarks: S
         "headline": escape(sections.headline(diagnosis)),
         "state": "healthy" if diagnosis.healthy else "ill",
         "findings": sections.findings(diagnosis, remarks),
-        "remedies": sections.remedies(diagnosis, kernel0),
+        "remedies": sections.remedies(diagnosis, fixes(diagnosis, kernel0) if described is None else described),
         "kernel_charts": drawings.kernel_charts(diagnosis),
         "options": sections.options([name for name, _ in named]),
         "gradient_charts": drawings.gradient_charts(diagnosis),

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from html import escape
 
 from kernelprop.descriptions.in_words import describe
-from kernelprop.descriptions.writing import description_toml
 from kernelprop.diagnosis.collapse import CRITERION
 from kernelprop.diagnosis.diagnose import Attempt, Diagnosis
 from kernelprop.diagnosis.examination import Examination
 from kernelprop.observables import DEFINITIONS
 from kernelprop.report import tables
+from kernelprop.report.fixes import Fix, fix_of
 
 SHOWN = ("mean_correlation", "rank_residual", "participation_ratio")
 
@@ -51,8 +51,8 @@ def sentence(words: str) -> str:
     return f"{clause[0].upper()}{clause[1:]}."
 
 
-def remedies(diagnosis: Diagnosis, kernel0: object) -> str:
-    """The suggestions with their numbers, then what was tried in vain."""
+def remedies(diagnosis: Diagnosis, fixes: Sequence[Fix]) -> str:
+    """The suggestions with their numbers and descriptions, then what was tried in vain."""
     if diagnosis.healthy:
         return ""
     suggested = diagnosis.suggestions
@@ -66,14 +66,14 @@ def remedies(diagnosis: Diagnosis, kernel0: object) -> str:
         if suggested
         else "None of the changes that were tried helps."
     )
-    cards = "".join(_card(number, attempt, kernel0) for number, attempt in enumerate(suggested, 1))
+    cards = "".join(_card(number, *pair) for number, pair in enumerate(zip(suggested, fixes, strict=True), 1))
     return (
         f'<section id="remedies"><h2>What would fix it</h2><p>{intro}</p>'
         f'<div class="cards">{cards}</div>{_in_vain(diagnosis)}</section>'
     )
 
 
-def _card(number: int, attempt: Attempt, kernel0: object) -> str:
+def _card(number: int, attempt: Attempt, fix: Fix) -> str:
     after = attempt.after
     assert after is not None  # a suggestion is a changed network
     left = "".join(f"<li>{escape(sentence(f.words))}</li>" for f in after.findings)
@@ -82,16 +82,21 @@ def _card(number: int, attempt: Attempt, kernel0: object) -> str:
         f'<article class="card"><h3>{number}. {escape(_capital(attempt.name))}</h3>'
         f'<p class="change">{escape("; ".join(attempt.changes))}</p>'
         f"<p>{'Cures it' if attempt.cures else 'Helps, but does not cure it'}. {escape(judged_by(after))}.</p>"
-        f"{tables.before_and_after(attempt.before, after)}{rest}{_toml(after, kernel0)}</article>"
+        f"{tables.before_and_after(attempt.before, after)}{rest}{_described(fix)}</article>"
     )
 
 
-def _toml(examination: Examination, kernel0: object) -> str:
-    try:
-        text = description_toml(examination.model, kernel0)
-    except ValueError:  # matrices, which a text does not hold, and functions of one's own
-        return ""
-    return f"<details><summary>The changed network as a description (TOML)</summary><pre>{escape(text)}</pre></details>"
+def _described(fix: Fix) -> str:
+    if fix.text is not None:
+        return _toml("The changed network as a description (TOML)", fix.text)
+    if fix.file is not None:
+        text, arrays = map(escape, fix.files)
+        return f"<p>The changed network as a description: {text} beside this page, its arrays in {arrays}.</p>"
+    return f"<p>The changed network has no description here: {escape(fix.refusal or '')}.</p>"
+
+
+def _toml(summary: str, text: str) -> str:
+    return f"<details><summary>{summary}</summary><pre>{escape(text)}</pre></details>"
 
 
 def _in_vain(diagnosis: Diagnosis) -> str:
@@ -109,8 +114,9 @@ def _outcome(attempt: Attempt) -> str:
 
 def network(examination: Examination, kernel0: object) -> str:
     """What the network is, in words and as a description."""
-    own = _toml(examination, kernel0).replace("The changed network", "The network")
-    return f"<pre>{escape(describe(examination.model))}</pre>{own}"
+    own = fix_of(examination.model, kernel0).text
+    toml = "" if own is None else _toml("The network as a description (TOML)", own)
+    return f"<pre>{escape(describe(examination.model))}</pre>{toml}"
 
 
 def notes(examination: Examination) -> str:
@@ -120,6 +126,10 @@ def notes(examination: Examination) -> str:
         lines.append("* a rank residual below what rounding can tell from 0")
     if not examination.norms.query_exact.all():
         lines.append("* queries at first order: exact only where everything above the layer is linear")
+    if examination.stream.final:
+        lines.append(
+            "the diagonal is judged and drawn up to the sum before the final norm; the table by depth ends behind it"
+        )
     return "".join(f"<li>{escape(line)}</li>" for line in dict.fromkeys(lines))
 
 

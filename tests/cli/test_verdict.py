@@ -75,6 +75,19 @@ def test_the_verdict_reads_real_evolutions():
     assert "collapsed from layer 1 on" in verdict(kp.propagate(kp.Transformer(kp.uniform(4)), np.eye(4)))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("depth", "last"), [(1, 26), (3, 16276)])
+def test_a_final_norm_does_not_hide_what_the_diagonal_did(depth, last):
+    """Skips of weight 5, a branch of variance 1: ``q`` to ``25 q + 1``; behind the norm it is 1 again."""
+    skips = kp.Residual(attention=(5.0, 1.0))
+    words = {}
+    for skip in (skips, None):
+        model = kp.Transformer(kp.identity(4), depth, residual=skip, norm=kp.Norm("pre", final=True))
+        words[skip is None] = verdict(kp.propagate(model, np.eye(4)))
+    assert words[False].endswith(f"the diagonal grows from 1 to {last:.3g} after layer {depth}, before the final norm")
+    assert "the diagonal" not in words[True]
+
+
 def test_a_long_network_shows_few_depths_and_its_last():
     assert readable_selection(12) == list(range(13))
     assert readable_selection(30) == [0, 1, 2, 5, 10, 20, 30]

@@ -133,7 +133,7 @@ def test_files_are_found_beside_the_description(load, tmp_path, monkeypatch):
         ("[attention\n", r"net.toml: is no TOML: .*line 1"),
         (ESPA + "[atention]\n", "net.toml: atention: is unknown; tables and entries here: attention, design, gains"),
         (ESPA + "[cross_attention]\n", "net.toml: cross_attention: is not supported: describe the decoder's"),
-        (ESPA + "dropout = 0.1", r"net.toml: \[attention\] dropout: is not supported: it is off at initialisation"),
+        (ESPA + "dropout = 0.1", r"net.toml: \[attention\] dropout: is not supported: it is not modelled, a network"),
         (ESPA + "gama = 0.1", r"net.toml: \[attention\] gama: is unknown; entries here: causal, copies, depth, gamma,"),
         (
             ESPA + "mask = [false, true, true, true, true, true, true, true]",

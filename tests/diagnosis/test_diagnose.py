@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import kernelprop as kp
-from kernelprop.diagnosis.diagnose import diagnose
-from kernelprop.diagnosis.remedies import is_causal
+from kernelprop.diagnosis.diagnose import _pointless, diagnose
+from kernelprop.diagnosis.remedies import REMEDIES, Case, Refusal, is_causal, shaped_versions
 
 LENGTH, DEPTH = 12, 12
 INPUT = kp.kernels.identity(LENGTH)
@@ -52,6 +52,8 @@ def test_what_cures_one_does_not_help_the_other(averaging, fading):
     refused = {attempt.name: attempt.refusal for attempt in averaging.attempts if attempt.refusal}
     assert "no plain MLP" in refused["shaped activation"]
     assert "exactly 0" in refused["temperature"]
+    # Shaping needs an MLP, which no other change brings; a temperature may be had once the queries have gradients.
+    assert {a.name for a in averaging.attempts if a.lasting} == {"shaped activation"}
 
 
 @pytest.mark.slow
@@ -102,6 +104,18 @@ def test_a_blow_up_by_a_correlated_input_is_met_by_a_schedule_that_begins_there(
     (attempt,) = [one for one in found.suggestions if one.name == "signal-preserving attention"]
     assert "U-SPA, ρ_0 = 0.6" in attempt.changes[0]
     np.testing.assert_allclose(attempt.after.evolution.diagonal, 1.0, atol=1e-10)
+
+
+def test_what_no_other_change_makes_possible_is_not_tried_again():
+    case = Case(INPUT, None, None)
+    shaped = kp.Transformer(kp.uniform(LENGTH), DEPTH, mlp=kp.MLP(kp.tat("leaky_relu", depth=DEPTH, eta=0.5)))
+    for model, reason in ((shaped, "shaped already"), (kp.Transformer(kp.uniform(LENGTH)), "no plain MLP")):
+        with pytest.raises(Refusal, match=reason):
+            next(shaped_versions(model, case))
+    scale, attention, shaping, temperature = REMEDIES
+    assert _pointless((scale, shaping), {"shaped activation"})
+    assert not _pointless((scale, temperature), {"shaped activation"})
+    assert _pointless((scale, attention), set())
 
 
 def test_what_is_causal():

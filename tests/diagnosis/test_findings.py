@@ -9,6 +9,7 @@ from kernelprop.diagnosis.collapse import collapse_findings, collapsed_since
 from kernelprop.diagnosis.diagonal import diagonal_factors, diagonal_findings
 from kernelprop.diagnosis.finding import runs
 from kernelprop.diagnosis.margins import margins
+from kernelprop.diagnosis.stream import Stream
 from kernelprop.diagnosis.trainability import gradient_spread, trainability_findings
 
 
@@ -23,6 +24,10 @@ def evolution(diagonal, correlation=None, residual=None):
         layers=len(diagonal) - 1,
         length=diagonal.shape[1],
     )
+
+
+def stream(diagonal, normed=False, final=False):
+    return Stream(np.asarray(diagonal, float), normed, final)
 
 
 def powers(factor, layers, positions=3):
@@ -71,51 +76,56 @@ def test_a_position_that_loses_its_signal_is_ill_and_one_that_never_had_it_is_no
     ],
 )
 def test_a_geometric_diagonal_gives_back_its_factor(factor, kind, words):
-    (found,) = diagonal_findings(evolution(powers(factor, 8)), normed=False)
+    (found,) = diagonal_findings(stream(powers(factor, 8), normed=False))
     assert (found.kind, found.ill) == (kind, True)
     assert found.words.startswith(words)
 
 
 def test_a_diagonal_within_a_factor_of_ten_is_left_alone():
-    assert not list(diagonal_findings(evolution(powers(9.9 ** (1 / 8), 8)), normed=False))
-    assert list(diagonal_findings(evolution(powers(10.1 ** (1 / 8), 8)), normed=False))
+    assert not list(diagonal_findings(stream(powers(9.9 ** (1 / 8), 8), normed=False)))
+    assert list(diagonal_findings(stream(powers(10.1 ** (1 / 8), 8), normed=False)))
 
 
 def test_averaging_takes_variance_once_and_without_harm():
     """Uniform attention over 64 positions: 1, then 1/64 for ever."""
-    assert not list(diagonal_findings(evolution(np.r_[[[1.0]], np.full((9, 1), 1 / 64)]), normed=False))
+    assert not list(diagonal_findings(stream(np.r_[[[1.0]], np.full((9, 1), 1 / 64)], normed=False)))
 
 
 def test_the_equal_steps_of_a_normed_residual_stream_are_worth_knowing_and_no_more():
     """Case 39: 24 blocks of two branches of unit variance, 1 to 49; the same growth in equal factors is ill."""
-    steps = evolution(1 + 2 * np.arange(25.0)[:, None])
-    assert kinds(diagonal_findings(steps, normed=True)) == [("growth", False)]
-    assert kinds(diagonal_findings(steps, normed=False)) == [("growth", True)]
-    assert kinds(diagonal_findings(evolution(powers(49 ** (1 / 24), 24)), normed=True)) == [("growth", True)]
+    steps = 1 + 2 * np.arange(25.0)[:, None]
+    assert kinds(diagonal_findings(stream(steps, normed=True))) == [("growth", False)]
+    assert kinds(diagonal_findings(stream(steps, normed=False))) == [("growth", True)]
+    assert kinds(diagonal_findings(stream(powers(49 ** (1 / 24), 24), normed=True))) == [("growth", True)]
 
 
 def test_the_factors_that_decide_are_those_of_a_geometric_and_of_an_even_diagonal():
     """Doubling: 2³ from depth 0, 2² shrunk upside down from depth 1. Even steps 1 to 49: the last half alone makes
     (49/25)² = 3.84 over all 24 layers, which decides where norms are."""
-    assert diagonal_factors(evolution(powers(2, 3)), normed=False) == pytest.approx({"growth": 8, "shrinkage": 1 / 4})
-    steps = evolution(1 + 2 * np.arange(25.0)[:, None])
-    assert diagonal_factors(steps, normed=False)["growth"] == pytest.approx(49)
-    assert diagonal_factors(steps, normed=True)["growth"] == pytest.approx((49 / 25) ** 2)
-    steps.diagonal[-1] = np.inf
-    assert diagonal_factors(steps, normed=True) == {"growth": np.inf}
+    assert diagonal_factors(stream(powers(2, 3), normed=False)) == pytest.approx({"growth": 8, "shrinkage": 1 / 4})
+    steps = 1 + 2 * np.arange(25.0)[:, None]
+    assert diagonal_factors(stream(steps, normed=False))["growth"] == pytest.approx(49)
+    assert diagonal_factors(stream(steps, normed=True))["growth"] == pytest.approx((49 / 25) ** 2)
+    steps[-1] = np.inf
+    assert diagonal_factors(stream(steps, normed=True)) == {"growth": np.inf}
+
+
+def test_a_stream_in_front_of_a_final_norm_is_told_so():
+    (found,) = diagonal_findings(stream(powers(9, 3), normed=True, final=True))
+    assert found.words == "the diagonal grows by a factor 9 a layer, from 1 to 729 after layer 3, before the final norm"
 
 
 def test_the_worst_position_is_named_where_they_differ():
     diagonal = powers(1, 4)
     diagonal[:, 2] = 3.0 ** np.arange(5)
-    (found,) = diagonal_findings(evolution(diagonal), normed=False)
+    (found,) = diagonal_findings(stream(diagonal, normed=False))
     assert found.words == "the diagonal of position 2 grows by a factor 3 a layer, from 1 to 81 after layer 4"
 
 
 def test_an_overflowing_diagonal_is_said_with_its_depth():
     diagonal = powers(2, 4)
     diagonal[3:] = np.inf
-    (found,) = diagonal_findings(evolution(diagonal), normed=False)
+    (found,) = diagonal_findings(stream(diagonal, normed=False))
     assert found.words == "overflows: the diagonal has no finite value from depth 3 on"
 
 
@@ -155,9 +165,9 @@ def test_a_number_stands_beside_its_limit_in_digits_that_tell_them_apart(name, c
     seen = evolution(powers(given["factor"], 1), [0.0, given["correlation"]], [1.0, given["residual"]])
     seen.kernels = np.ones(1)
     weights = norms([given["query"], 1.0], [1.0, given["value"]])
-    found = {margin.name: margin for margin in margins(seen, weights, normed=False)}
+    found = {margin.name: margin for margin in margins(seen, stream(seen.diagonal), weights)}
     assert found[name].words.endswith(words)
-    ill = {finding.kind for finding in (*collapse_findings(seen), *diagonal_findings(seen, False))}
+    ill = {finding.kind for finding in (*collapse_findings(seen), *diagonal_findings(stream(seen.diagonal)))}
     assert {margin.kind for margin in found.values() if margin.ill} == ill | {
         finding.kind for finding in trainability_findings(weights)
     }
