@@ -34,6 +34,11 @@ def _one(evolution: "Evolution", batch: tuple[int, ...]) -> str:
     import numpy as np
 
     correlation, residual = evolution.mean_correlation[batch], evolution.rank_residual[batch]
+    finite = np.isfinite(evolution.diagonal[batch]).all(-1)
+    if not finite.all():
+        return (
+            f"overflows from layer {int(np.argmin(finite))} on: its diagonal is beyond the range of {_type(evolution)}"
+        )
     if evolution.undefined[batch][-1] or not np.isfinite(residual[-1]):
         return f"leaves a position without a signal after layer {evolution.layers}: its correlation is undefined"
     if evolution.length == 1:
@@ -47,6 +52,10 @@ def _one(evolution: "Evolution", batch: tuple[int, ...]) -> str:
     if since == 0:
         return f"starts from a kernel that is collapsed already: {numbers}{_diagonal(evolution, batch)}"
     return f"collapses it: {numbers}; collapsed from layer {since} on{_diagonal(evolution, batch)}"
+
+
+def _type(evolution: "Evolution") -> str:
+    return str(evolution.diagonal.dtype)
 
 
 def _collapsed_since(evolution: "Evolution", batch: tuple[int, ...]) -> int | None:

@@ -54,14 +54,15 @@ def collapse_findings(evolution: "Evolution") -> Iterator[Finding]:
 
 
 def _silence(evolution: "Evolution") -> Iterator[Finding]:
-    """A position of zero norm has no correlation with anything."""
+    """A position of zero norm has no correlation with anything; one of the input's may be padding, all are none."""
     import numpy as np
 
     silent = evolution.diagonal <= 0
     for depth in np.flatnonzero(silent.any(-1))[:1].tolist():
         where = ", ".join(map(str, np.flatnonzero(silent[depth])[:8].tolist()))
+        ill = depth > 0 or bool(silent[0].all())
         since = "at the input" if depth == 0 else f"from layer {depth} on"
-        yield Finding("silence", f"has no signal at position {where} {since}", (depth, evolution.layers), ill=depth > 0)
+        yield Finding("silence", f"has no signal at position {where} {since}", (depth, evolution.layers), ill=ill)
 
 
 def unless_rounding(correlation: float, dtype: str = "float64") -> float:

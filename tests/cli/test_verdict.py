@@ -54,6 +54,7 @@ CASES = [
     (equicorrelated(0, 0.5, 0.9), "draws the positions together: mean correlation 0.9000"),
     ([[[1.0]], [[1.0]]], "acts on one position, which has nothing to agree with"),
     ([np.eye(2), np.zeros((2, 2))], "leaves a position without a signal after layer 1"),
+    ([np.eye(2), np.diag([1.0, np.inf])], "overflows from layer 1 on: its diagonal is beyond the range of float64"),
     (equicorrelated(0, 0, 0, scale=5.0), "the diagonal grows from 1 to 25"),
     (equicorrelated(0, 0, 0, scale=0.2), "the diagonal shrinks from 1 to 0.04"),
     ([equicorrelated(0, 1), equicorrelated(0, 0)], "leaves 1 of 2 kernels collapsed after layer 1"),

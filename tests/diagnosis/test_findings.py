@@ -66,6 +66,8 @@ def test_a_position_that_loses_its_signal_is_ill_and_one_that_never_had_it_is_no
     assert (found.ill, found.words) == (True, "has no signal at position 1 from layer 2 on")
     lost[:, 1] = 0.0
     assert kinds(collapse_findings(evolution(lost))) == [("silence", False)]
+    # Case 52: a kernel of zeros is never healthy.
+    assert kinds(collapse_findings(evolution(0 * lost))) == [("silence", True)]
 
 
 @pytest.mark.parametrize(
