@@ -131,14 +131,22 @@ def _scan(
     """
     layered = model.layered()
 
-    def step(carry: tuple[SplitKernel, Array], at: tuple[Array, Array, Array]) -> tuple:
-        state, buffer = carry
+    normed_last = model.norm is not None and model.norm.final
+
+    def step(carry: tuple[SplitKernel, Array, Array], at: tuple[Array, Array, Array]) -> tuple:
+        state, buffer, last_sum = carry
         number, slot, written = at
-        state = to_depth(model, layered, number, state, key)
-        return (state, _keep(buffer, state, slot, written)), _numbers(state, spectral, key is not None)
+        total = _sum_at_depth(model, layered, number, state, key, block.WHOLE)
+        if normed_last:
+            last_sum = total.diagonal()
+        state = _finished(model, number, total, block.WHOLE)
+        return (state, _keep(buffer, state, slot, written), last_sum), _numbers(state, spectral, key is not None)
 
     buffer = jnp.zeros((0 if last_only else count, *kernel0.shape), kernel0.dtype)
-    (state, buffer), numbers = lax.scan(step, (split(kernel0), buffer), (jnp.arange(model.depth + 1), *slots))
+    none = jnp.zeros(model.length if normed_last else 0, kernel0.dtype)
+    carry, numbers = lax.scan(step, (split(kernel0), buffer, none), (jnp.arange(model.depth + 1), *slots))
+    state, buffer, last_sum = carry
+    numbers |= {"last_sum": last_sum} if normed_last else {}
     return numbers | {"kernels": state.join()[None] if last_only else buffer}
 
 
@@ -151,14 +159,25 @@ def to_depth(
     maps: block.Maps = block.WHOLE,
 ) -> SplitKernel:
     """The kernel of the depth before as the one of depth ``number``: through that layer, or at depth 0 itself."""
+    return _finished(model, number, _sum_at_depth(model, layered, number, state, key, maps), maps)
+
+
+def _finished(model: Transformer, number: Array, state: SplitKernel, maps: block.Maps) -> SplitKernel:
+    """Behind the last layer, the final norm if there is one."""
+    if model.norm is None or not model.norm.final:
+        return state
+    return lax.cond(number == model.depth, partial(maps.norm, model.norm), lambda same: same, state)
+
+
+def _sum_at_depth(
+    model: Transformer, layered: block.Block, number: Array, state: SplitKernel, key: Array | None, maps: block.Maps
+) -> SplitKernel:
+    """`to_depth` in front of a final norm."""
 
     def layer(state: SplitKernel) -> SplitKernel:
         here = jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, number - 1, keepdims=False), layered)
         own = None if key is None else jax.random.fold_in(key, number)
-        state = block.forward(model.block(here), state, own, maps)
-        if model.norm is None or not model.norm.final:
-            return state
-        return lax.cond(number == model.depth, partial(maps.norm, model.norm), lambda same: same, state)
+        return block.forward(model.block(here), state, own, maps)
 
     return lax.cond(number > 0, layer, lambda same: same, state)
 
@@ -216,7 +235,8 @@ def evolution_of(
     residual = numbers["rank_residual"]
     healthy = (numbers["diagonal"] > 0) & np.isfinite(numbers["diagonal"])
     lost = numbers.pop("lost", np.zeros_like(residual)) > 0
-    numbers.pop("lost_stderr", None)
+    for name in ("lost_stderr", "last_sum_stderr"):
+        numbers.pop(name, None)
     return Evolution(
         depth=depths,
         **numbers,

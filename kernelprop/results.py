@@ -63,6 +63,7 @@ class Evolution:
         effective_rank_stderr: of ``effective_rank``.
         stable_rank_stderr: of ``stable_rank``.
         eigenvalue_gap_stderr: of ``eigenvalue_gap``.
+        last_sum: the diagonal of the last residual sum, in front of a final norm, ``(…, T)``; None without one.
     """
 
     depth: np.ndarray
@@ -89,6 +90,7 @@ class Evolution:
     effective_rank_stderr: np.ndarray | None = None
     stable_rank_stderr: np.ndarray | None = None
     eigenvalue_gap_stderr: np.ndarray | None = None
+    last_sum: np.ndarray | None = None
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelprop.architecture import Transformer
-from kernelprop.infinite import propagate
 from kernelprop.layers.norm import Norm
 from kernelprop.results import Evolution
-from kernelprop.trust import certify
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +37,8 @@ class Stream:
 def stream_of(evolution: Evolution) -> Stream:
     """The stream of an evolution; without a final norm its diagonal as it is.
 
-    The final norm stands behind the last depth and moves no other one, so that the last row alone is computed again,
-    without it. Where that can't be done (the kernel of depth 0 was not kept, or the file of a result holds the
-    activation by name alone), the stream ends at depth ``L−1``.
+    The final norm stands behind the last depth and moves no other one, so that the last row alone is another. A result
+    that doesn't have it (of `propagate_sharded`) has a stream that ends at depth ``L−1``.
 
     >>> import kernelprop as kp
     >>> skips = kp.Residual(attention=(3.0, 1.0))
@@ -54,22 +51,8 @@ def stream_of(evolution: Evolution) -> Stream:
     norm = getattr(model, "norm", None)
     if not isinstance(model, Transformer) or norm is None or not norm.final:
         return Stream(diagonal, norm is not None)
-    last = _last_sum(model, evolution)
-    before = diagonal[..., :-1, :]
-    return Stream(before if last is None else np.concatenate([before, last], axis=-2), True, True)
-
-
-def _last_sum(model: Transformer, evolution: Evolution) -> np.ndarray | None:
-    """The diagonal of the last residual sum, ``(…, 1, T)``; None where the network can't be run again."""
-    if 0 not in evolution.depth:
-        return None
-    # The kernel of depth 0 has the positions' embeddings in it, and went through the network before.
-    kernel = certify(np.array(evolution.kernel(0)))
-    bare = without_final_norm(model).replaced(positions=None)
-    try:
-        return propagate(bare, kernel, "last", dtype=evolution.diagonal.dtype).diagonal[..., -1:, :]
-    except ValueError:  # a loaded result holds functions of one's own by name alone
-        return None
+    before, last = diagonal[..., :-1, :], evolution.last_sum
+    return Stream(before if last is None else np.concatenate([before, last[..., None, :]], axis=-2), True, True)
 
 
 def without_final_norm(model: Transformer) -> Transformer:

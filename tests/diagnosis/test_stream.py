@@ -4,6 +4,8 @@ Identity attention and a linear MLP behind a norm give every branch the variance
 ``a² q + b²``: after ``n`` of them ``q_n = a^{2n} q_0 + b² (a^{2n} − 1) / (a² − 1)``, and ``q_0 + n b²`` for ``a = 1``.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,18 +51,28 @@ def test_batches_and_kernels_that_were_not_kept():
     inputs = np.stack([np.eye(LENGTH), 2 * np.eye(LENGTH)])
     both = stream_of(kp.propagate(network(2, 3), inputs))
     np.testing.assert_allclose(both.diagonal[:, :, 0], [[1, 10, 91], [2, 19, 172]], rtol=1e-13)
-    # Without the input kernel the last sum is not known: the stream ends a layer earlier, and says so.
-    short = stream_of(kp.propagate(network(2, 3), inputs, "last"))
+    last = kp.propagate(network(2, 3), inputs, "last")
+    np.testing.assert_allclose(stream_of(last).diagonal[:, :, 0], [[1, 10, 91], [2, 19, 172]], rtol=1e-13)
+    # Where the last sum is not known the stream ends a layer earlier, and says so.
+    short = stream_of(replace(last, last_sum=None))
     np.testing.assert_allclose(short.diagonal[:, :, 0], [[1, 10], [2, 19]], rtol=1e-13)
     assert short.end == "after layer 1, before the final norm"
 
 
 @pytest.mark.slow
-def test_a_loaded_network_without_its_function_has_its_stream_up_to_the_layer_before(tmp_path):
+def test_a_loaded_result_has_its_stream_whole(tmp_path):
     kp.propagate(network(2, 3, mlp=kp.MLP(lambda x: x)), IDENTITY).save(tmp_path / "own.npz")
     stream = stream_of(kp.load(tmp_path / "own.npz"))
-    np.testing.assert_allclose(stream.diagonal[:, 0], [1, 91], rtol=1e-10)
-    assert stream.end == "after layer 1, before the final norm"
+    np.testing.assert_allclose(stream.diagonal[:, 0], [1, 91, 7381], rtol=1e-10)
+
+
+@pytest.mark.slow
+def test_under_random_attention_the_last_sum_is_a_mean_over_chains():
+    """One position, whatever the softmax: ``q`` to ``9 q + 1`` a layer."""
+    model = kp.Transformer(
+        kp.random_softmax(1, chains=2, draws=2), 2, residual=kp.Residual(attention=(3, 1)), norm=FINAL
+    )
+    np.testing.assert_allclose(stream_of(kp.propagate(model, np.eye(1))).diagonal[:, 0], [1, 10, 91], rtol=1e-12)
 
 
 @pytest.mark.slow
