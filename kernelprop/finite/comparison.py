@@ -15,6 +15,7 @@ from kernelprop.attention.random_softmax import RandomSoftmax
 from kernelprop.finite import keys
 from kernelprop.finite.ensemble import Ensemble
 from kernelprop.finite.measures import SCALARS
+from kernelprop.finite.network import network
 from kernelprop.finite.scheme import MATRICES
 from kernelprop.finite.simulation import simulate
 from kernelprop.finite.width_law import WidthLaw, fit_width_law
@@ -183,7 +184,10 @@ def compare(
     sizes = np.unique([door.count(width, "widths") for width in widths])
     root = keys.root_key(key)
     started = time.monotonic()
-    # The cheap half first: what is wrong with the network is said at once.
+    # What is wrong with the network is said at once, then what is wrong with its kernel.
+    described = {name: options[name] for name in ("heads", "head_width", "weights") if name in options}
+    for width in sizes.tolist():
+        network(model, width, gradients=gradients, **described)
     predicted = _predictions(model, kernel0, keep, cotangent if gradients else None, gradients)
     ensembles: list[Ensemble] = []
     for index, width in enumerate(sizes.tolist()):
