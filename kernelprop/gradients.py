@@ -16,6 +16,7 @@ from kernelprop.infinite import checked_input, with_positions
 from kernelprop.precision import float_dtype, in_double
 from kernelprop.results import GradientNorms
 from kernelprop.split_kernel import split
+from kernelprop.unresolved import refuse_unresolved_slopes
 
 MOST_OPERATIONS = 2e14
 
@@ -68,7 +69,8 @@ def gradient_norms(
         `GradientNorms` of numpy arrays of that dtype.
 
     Raises:
-        ValueError: for a kernel or cotangent that is none, shapes that don't fit, or kernels that don't fit in memory.
+        ValueError: for a kernel or cotangent that is none, shapes that don't fit, or kernels that don't fit in memory;
+            for an activation that grows too fast for its variance, with the layer and the variance.
 
     >>> import kernelprop as kp
     >>> norms = kp.gradient_norms(kp.Transformer(kp.uniform(4), depth=2), kp.kernels.identity(4))
@@ -87,7 +89,10 @@ def gradient_norms(
     settings = Settings(keep_cotangents, checkpoint, _needed(model, query_method, checkpoint), draws)
     entering = with_positions(model, kernel0).astype(dtype)
     found = _norms(model, entering, above.astype(dtype), settings, seed)
-    return report(model, found, width, query_method)
+    norms = report(model, found, width, query_method)
+    if norms.value is not None and np.isnan(norms.value).any():
+        refuse_unresolved_slopes(model, with_positions(model, kernel0))
+    return norms
 
 
 @in_double

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from kernelprop.activations.convergence import refuse_unresolved, representable
+from kernelprop.activations.integrand import Integrand
 from kernelprop.activations.numeric import Numeric
 from kernelprop.activations.shaping.shaped import Shaped
 from kernelprop.architecture import Transformer
@@ -30,13 +31,21 @@ def refuse_unresolved_layers(model: Transformer, kernels: np.ndarray, diagonal: 
     numeric = _numeric(model)
     if numeric is None:
         return
-    for kernel, lost in zip(kernels, np.isnan(diagonal).any(-1), strict=True):
+    for kernel, numbers in zip(kernels, np.isnan(diagonal), strict=True):
+        lost = numbers.any(-1)
         if lost.any() and not lost[0]:
-            layer = int(np.argmax(lost))
-            try:
-                _through(model, kernel, layer, numeric)
-            except ValueError as error:
-                raise ValueError(f"layer {layer}: {error}") from None
+            _through(model, kernel, int(np.argmax(lost)), (numeric.integrand,))
+
+
+def refuse_unresolved_slopes(model: Transformer, kernel: np.ndarray) -> None:
+    """The same for gradients that are NaN: look at the activation and its derivative in all layers.
+
+    Raises:
+        ValueError: as `refuse_unresolved_layers`.
+    """
+    numeric = _numeric(model)
+    if numeric is not None:
+        _through(model, kernel, model.depth, (numeric.integrand, numeric.integrand.derivative))
 
 
 def _numeric(model: Transformer) -> Numeric | None:
@@ -48,19 +57,23 @@ def _numeric(model: Transformer) -> Numeric | None:
 
 
 @in_double
-def _through(model: Transformer, kernel: np.ndarray, last: int, numeric: Numeric) -> None:
-    """Take the kernel up to a layer, and look at the variances that its activation meets there."""
+def _through(model: Transformer, kernel: np.ndarray, last: int, integrands: tuple[Integrand, ...]) -> None:
+    """Take the kernel up to a layer, and look at the variances that its activation meets on the way."""
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf), model)
     layered, state = model.layered(), split(jnp.asarray(kernel))
     key = None if random_attention.drawn(model.attention) is None else jax.random.key(0)
 
     def looked_at(mlp: Any, entering: SplitKernel) -> SplitKernel:
         q = np.asarray(preactivation(entering, mlp.gain_in, getattr(mlp, "bias_in", 0.0 * mlp.gain_in))[0])
-        q = q[representable(numeric.integrand, q)]
-        if len(q):
-            refuse_unresolved(numeric.integrand, q)
+        for f in integrands:
+            known = q[representable(f, q)]
+            if len(known):
+                refuse_unresolved(f, known)
         return block.WHOLE.mlp(mlp, entering)
 
     for layer in range(last):
         here = jax.tree.map(lambda leaf, number=layer: leaf[number], layered)
-        state = block.forward(model.block(here), state, key, block.WHOLE._replace(mlp=looked_at))
+        try:
+            state = block.forward(model.block(here), state, key, block.WHOLE._replace(mlp=looked_at))
+        except ValueError as error:
+            raise ValueError(f"layer {layer + 1}: {error}") from None

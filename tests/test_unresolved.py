@@ -49,3 +49,10 @@ def test_overflow_is_flagged_and_no_fault_of_the_quadrature():
 
 def test_no_points_have_no_kernel():
     assert kp.dual("tanh")(1.0, 1.0, []).shape == kp.dual_derivative("tanh")(1.0, 1.0, []).shape == (0,)
+
+
+@pytest.mark.slow
+def test_gradients_name_the_layer_too():
+    model = kp.Transformer(kp.identity(2), 3, kp.MLP(grows, gain_in=[1.0, 2.0, 1.0]))
+    with pytest.raises(ValueError, match=r"layer 2: activation: the quadrature .* variance 218.39\d*: two orders"):
+        kp.gradient_norms(model, 8 * np.eye(2))
