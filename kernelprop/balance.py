@@ -15,8 +15,10 @@ from kernelprop.results import GradientNorms
 # Half the gap between 1 and the next number: what is smaller than this share of its neighbour is rounded away.
 ROUNDING = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float64": 2.0**-53}
 SMALLEST_WEIGHT = 1e-6
-# Halvings of its range on a logarithmic scale: the weight to a relative 1e-6.
-STEPS = 24
+# Logarithms of the weights that are tried: each a sixth below the last one, and from a tenth on half of it.
+TRIED = np.append(np.log(5 / 6) * np.arange(13), np.linspace(np.log(1 / 18), np.log(SMALLEST_WEIGHT), 17))
+# Halvings of the range between two of them: the weight to a relative 1e-6.
+STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +78,10 @@ def balance_temperature(model: Transformer, kernel0: Any, cotangent: Any = None)
 def residual_scale(model: Transformer, kernel0: Any, bound: float, cotangent: Any = None) -> float:
     """The largest branch weight ``β``, at most 1, whose network keeps its value gradients within a bound.
 
-    With ``α = 1`` and ``β`` on both branches the first and the last layer's squared norms differ by a factor; the
-    largest ``β`` for which this factor (or its inverse) is at most ``bound`` is found by bisection.
+    With ``α = 1`` and ``β`` on both branches the first and the last layer's squared norms differ by a factor, which
+    need not rise with ``β``. Weights are tried from 1 down, each a sixth below the last one and from a tenth on
+    half of it, until the factor (or its inverse) is at most ``bound``; bisection then finds where above that it begins
+    to be. Weights within the bound on a narrower range than these alone are not found.
 
     Raises:
         ValueError: for a bound below 1, or one that even ``β = 1e-6`` breaks, and for values without a gradient.
@@ -100,11 +104,12 @@ def residual_scale(model: Transformer, kernel0: Any, bound: float, cotangent: An
             # Two infinities are no ratio within a bound.
             return float(np.nan_to_num(np.maximum(ratio, 1 / ratio), nan=np.inf))
 
-    if factor(1.0) <= bound:
+    place = next((n for n, weight in enumerate(TRIED) if factor(float(np.exp(weight))) <= bound), None)
+    if place == 0:
         return 1.0
-    low, high = np.log(SMALLEST_WEIGHT), 0.0
-    if not factor(SMALLEST_WEIGHT) <= bound:
+    if place is None:
         raise ValueError(f"residual_scale: even branches of weight {SMALLEST_WEIGHT:g} exceed the bound {bound:g}")
+    low, high = TRIED[place], TRIED[place - 1]
     for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if factor(float(np.exp(middle))) <= bound else (low, middle)

@@ -6,7 +6,10 @@ import numpy as np
 
 from kernelprop.activations.polynomials import Linear
 from kernelprop.architecture import Transformer
+from kernelprop.attention.layer import AttentionLayer
 from kernelprop.attention.random_softmax import RandomSoftmax
+from kernelprop.attention.softmax_part import softmax_part
+from kernelprop.attention.stack import AttentionStack
 from kernelprop.gradient_scans import Found
 from kernelprop.layers.gated_mlp import GatedMLP
 from kernelprop.layers.mlp import MLP
@@ -142,9 +145,40 @@ def _notes(model: Transformer, query: np.ndarray, exact: np.ndarray, query_metho
     elif not exact.all():
         approximate = OF_FEW_HEADS if _is_random(model) else APPROXIMATE
         notes.append(SAMPLED if query_method == "sampled" else approximate)
-    without = np.flatnonzero(np.isnan(query))
-    if len(without):
-        layers = ", ".join(str(layer + 1) for layer in without[:8]) + (", …" if len(without) > 8 else "")
+    without = without_softmax(model, np.isnan(query))
+    if without.any():
         why = "negative entries, or an empty row"
-        notes.append(f"no softmax makes the attention of layer {layers} ({why}): no query row")
+        notes.append(f"no softmax makes the attention of layer {_layers(without)} ({why}): no query row")
+    overflown = ~np.isfinite(query) & ~without
+    if overflown.any():
+        notes.append(f"the query row overflows in layer {_layers(overflown)}: {query.dtype} has no number so large")
     return (*notes, model.attention.in_words()) if _is_random(model) else tuple(notes)
+
+
+def without_softmax(model: Transformer, asked: np.ndarray) -> np.ndarray:
+    """Which of the layers asked about, bool ``(L,)``, have attention with negative entries or an empty row.
+
+    >>> import kernelprop as kp
+    >>> matrices = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, -1.0], [0.0, 1.0]]]
+    >>> without_softmax(kp.Transformer(kp.dense(matrices)), np.ones(2, bool))
+    array([False,  True])
+    """
+    attention = model.attention
+    if isinstance(attention, RandomSoftmax) or not asked.any():
+        return np.zeros(model.depth, bool)
+    if not isinstance(attention, AttentionStack):
+        return asked & _is_no_softmax(attention)
+    found = np.zeros(model.depth, bool)
+    for layer in np.flatnonzero(asked).tolist():
+        found[layer] = _is_no_softmax(attention[layer])
+    return found
+
+
+def _is_no_softmax(layer: AttentionLayer) -> bool:
+    matrix = softmax_part(layer).layer.matrix()
+    return bool((matrix < 0).any() or not (matrix.sum(-1) > 0).all())
+
+
+def _layers(chosen: np.ndarray) -> str:
+    layers = np.flatnonzero(chosen) + 1
+    return ", ".join(map(str, layers[:8].tolist())) + (", …" if len(layers) > 8 else "")

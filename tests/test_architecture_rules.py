@@ -12,7 +12,20 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # From left to right: a module imports only from its own room and from rooms to its left.
 ROOMS = (
-    ("foundations", ("precision", "door", "trust", "memory", "split_kernel", "kept_depths", "files", "stored_form")),
+    (
+        "foundations",
+        (
+            "precision",
+            "door",
+            "trust",
+            "memory",
+            "split_kernel",
+            "powers_of_two",
+            "kept_depths",
+            "files",
+            "stored_form",
+        ),
+    ),
     ("inputs", ("kernels", "examples", "storage", "array_files")),
     ("numbers and operators", ("activations", "attention", "observables")),
     ("layers", ("layers",)),

@@ -48,6 +48,8 @@ def test_what_no_temperature_balances_is_refused():
         balance.balance_temperature(tempered([1, 0, 1, 1]), KERNEL)
     with pytest.raises(ValueError, match="layer 1: no softmax makes its attention"):
         balance.balance_temperature(network(-CAUSAL), KERNEL)
+    with pytest.raises(ValueError, match="layer 1: its query gradient overflows"):
+        balance.balance_temperature(tempered(1e200), KERNEL)
     with pytest.raises(ValueError, match="random logits move the kernel too"):
         balance.balance_temperature(kp.Transformer(kp.random_softmax(6)), KERNEL)
 
@@ -67,6 +69,22 @@ def test_the_residual_weight_is_the_largest_within_the_bound():
         balance.residual_scale(MODEL, KERNEL, 0.5)
     with pytest.raises(ValueError, match="no layer's values have a gradient"):
         balance.residual_scale(network(output=0.0), KERNEL, 2.0)
+
+
+@pytest.mark.slow
+def test_a_residual_weight_is_found_where_smaller_ones_break_the_bound():
+    """The factor falls from 1.84 at small weights to 1.03 at 0.7, and rises again to 1.19 at 1."""
+    model = kp.Transformer(kp.espa(6, 8), mlp=kp.MLP("gelu", gain_out=3.0))
+    kernel = kp.kernels.equicorrelated(6, 0.2)
+
+    def factor(weight):
+        value = kp.gradient_norms(balance.with_branches(model, weight), kernel).value
+        return max(value[0] / value[-1], value[-1] / value[0])
+
+    beta = balance.residual_scale(model, kernel, 1.05)
+    assert factor(beta) <= 1.05 < min(factor(beta * 1.001), factor(1.0), factor(0.1))
+    with pytest.raises(ValueError, match=r"even branches of weight 1e-06 exceed the bound 1\.01"):
+        balance.residual_scale(model, kernel, 1.01)
 
 
 def test_dead_queries():

@@ -182,6 +182,70 @@ def test_attention_that_no_softmax_makes():
     assert "attention of layer 2 (negative entries" in norms.notes[0]
 
 
+def test_what_overflows_is_not_said_to_have_no_softmax():
+    """The same two layers at a scale whose cube is no number: one overflows, and the other still has no softmax."""
+    matrices = softmax_matrices(2)
+    matrices[1, 2, 3] *= -1
+    norms = gradient_norms(kp.Transformer(kp.dense(matrices)), 1e110 * KERNEL)
+    assert np.isinf(norms.query).tolist() == [True, False]
+    assert np.isnan(norms.query).tolist() == [False, True]
+    assert "no softmax makes the attention of layer 2 (" in norms.notes[0]
+    assert norms.notes[1] == "the query row overflows in layer 1: float64 has no number so large"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scales"),
+    [
+        # The squares of kernels are no numbers of the type; the rows that they make are.
+        ("float64", [(1.0, 1.0), (1e160, 1e-200), (1e200, 1e-300), (1e-160, 1e300), (1e-200, 1.0), (1e200, 1.0)]),
+        ("float32", [(1e20, 1e-30), (1e-20, 1e30)]),
+    ],
+)
+def test_rows_are_right_wherever_they_are_numbers_of_the_type(dtype, scales):
+    """Uniform attention over orthogonal positions, ``Σ = sI`` and ``G = cI``: rows in closed form."""
+    model = kp.Transformer(kp.uniform(3), residual=kp.Residual(attention=(1, 1)))
+    for s, c in scales:
+        norms = gradient_norms(model, s * np.eye(3), c * np.eye(3), dtype=dtype)
+        # t_ii = ‖CΣC‖²/T² = 2s²/9, (PΣPᵀ)_ii = s/3, and each key's spread about the mean is 2s/3.
+        with np.errstate(over="ignore", under="ignore"):
+            cube = np.float64(s) * (np.float64(s) * c) * s
+        rounding = 8 * np.finfo(dtype).eps
+        np.testing.assert_allclose(norms.query, 2 * cube / 3, rtol=rounding)
+        np.testing.assert_allclose(norms.query_rounding, cube / 3, rtol=rounding)
+        np.testing.assert_allclose(norms.bias, 2 * s * c / 3, rtol=rounding)
+        np.testing.assert_allclose(norms.rescale, s * c, rtol=rounding)
+        assert len(norms.notes) == np.isinf(cube)
+
+
+def test_attention_to_one_position_leaves_queries_exactly_nothing():
+    """A softmax of one entry has nothing to move; rounding would else pass for a gradient in the deep layers."""
+    kernel = kp.kernels.equicorrelated(4, 0.3)
+    settings = {"mlp": kp.MLP("relu", gain_out=2**0.5), "residual": kp.Residual(attention=(1, 1), mlp=(1, 1))}
+    norms = gradient_norms(kp.Transformer(kp.identity(4), 6, **settings), kernel)
+    assert norms.query.tolist() == norms.bias.tolist() == [0.0] * 6
+    assert kp.dead_queries(norms) == [1, 2, 3, 4, 5, 6]
+    assert (norms.rescale > 0).all()
+    # The control: with a second position to attend to, row 3 alone has a gradient.
+    one_hot = np.eye(4)[[2, 0, 0, 3]]
+    soft = np.where(np.arange(4)[:, None] == 3, [[0.0, 0.4, 0.0, 0.6]], one_hot)
+    norms = gradient_norms(kp.Transformer(kp.mix(np.stack([one_hot, soft]), 0.7, 0.5)), kernel)
+    assert norms.query[0] == norms.bias[0] == 0
+    # t_33 = (P_1 P_3 |x_1 − x_3|²)², the squared distance being 1.4; G = I, Σ_33 = 1 at a first layer.
+    first = gradient_norms(kp.Transformer(kp.mix(np.stack([soft, one_hot]), 0.0, 1.0)), kernel, np.diag([0, 0, 0, 1.0]))
+    np.testing.assert_allclose(first.query, [(0.24 * 1.4) ** 2, 0], rtol=1e-14)
+
+
+@pytest.mark.slow  # compilations of the corrections
+@pytest.mark.parametrize("query_method", ["exact", "sampled"])
+def test_corrections_of_attention_to_one_position_are_nothing(query_method):
+    one_hot = np.eye(4)[[2, 0, 0, 3]]
+    model = kp.Transformer(kp.mix(np.stack([one_hot] * 2), 0.7, 0.5), mlp=kp.MLP("relu"), norm="pre", residual=SMOOTH)
+    norms = gradient_norms(model, KERNEL, query_method=query_method, draws=4)
+    assert norms.query.tolist() == norms.bias.tolist() == [0.0, 0.0]
+    if norms.stderr is not None:
+        assert norms.stderr["query"].tolist() == norms.stderr["bias"].tolist() == [0.0, 0.0]
+
+
 def test_positions_add_to_the_input():
     model = kp.Transformer(kp.uniform(4), mlp=kp.MLP("relu"), positions=kp.kernels.positional_learned(4, 0.5))
     bare = kp.Transformer(kp.uniform(4), mlp=kp.MLP("relu"))

@@ -251,6 +251,24 @@ def test_composite_norm_case_55():
     assert obs.composite_norm(np.zeros((3, 2))) == 0
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e170, 1e307])
+def test_composite_norm_and_entropy_at_the_ends_of_the_range(scale):
+    """Both are of one degree in their matrix, whose squares and sums may be no numbers."""
+    np.testing.assert_allclose(obs.composite_norm(scale * np.array([[1, -2], [3, 4]])), scale * np.sqrt(42), rtol=1e-14)
+    np.testing.assert_allclose(obs.composite_norm([[8 * scale], [8 * scale]]), 8 * scale * np.sqrt(2), rtol=1e-14)
+    np.testing.assert_allclose(obs.attention_entropy([[15 * scale, 15 * scale]]), np.log(2), rtol=1e-14)
+
+
+def test_composite_norm_has_a_finite_slope_at_zero_and_at_tiny_residuals():
+    slope = jax.jit(jax.grad(obs.composite_norm))
+    with jax.enable_x64(True):
+        for residual in (np.zeros((2, 2)), np.array([[1.0, -2.0], [3.0, 4.0]])):
+            at = slope(jnp.asarray(residual))
+            np.testing.assert_allclose(slope(jnp.asarray(1e-170 * residual)), at, rtol=1e-13)
+            # Euler: of degree 1, a function is its slope times its argument.
+            np.testing.assert_allclose(np.sum(at * residual), obs.composite_norm(residual), rtol=1e-13)
+
+
 def test_attention_entropy_case_56():
     uniform = np.tril(np.ones((4, 4)))
     wanted = [0, 0.693147180559945, 1.09861228866811, 1.38629436111989]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from kernelprop import door
+from kernelprop import cotangents, door
 from kernelprop.architecture import Transformer
 from kernelprop.attention.prescribed import symmetric_root
 from kernelprop.finite.orthogonal import haar
@@ -126,10 +126,12 @@ def position_factor(model: Transformer) -> np.ndarray | None:
 
 
 def cotangent_factor(cotangent: Any, length: int) -> np.ndarray | None:
-    """The factor of a cotangent kernel ``G_L``; None stands for the identity."""
-    if cotangent is None:
+    """The factor of a cotangent kernel ``G_L``, a name of `kernelprop.cotangents` or its entries; None: the identity.
+
+    Raises:
+        ValueError: for an unknown name, another shape, and what is no kernel.
+    """
+    kernel = cotangents.resolve(cotangent, length)
+    if cotangent is None or (isinstance(cotangent, str) and cotangent == "all"):
         return None
-    kernel = door.kernel(cotangent, "cotangent")
-    if kernel.shape != (length, length):
-        raise ValueError(f"cotangent: shape {kernel.shape} is not ({length}, {length})")
     return symmetric_root(kernel.astype(np.float64))

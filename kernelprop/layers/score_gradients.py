@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float
 from kernelprop.attention.layer import AttentionLayer
 from kernelprop.attention.softmax_part import entries, has_value_skip, softmax_part
 from kernelprop.layers.pairing import pair, pairing
+from kernelprop.powers_of_two import exponent, power, times_power
 from kernelprop.split_kernel import SplitKernel
 
 Rows = dict[str, Float[Array, "*layers"]]
@@ -37,7 +38,8 @@ def score_rows(layer: AttentionLayer, kernel: SplitKernel, cotangent: Float[Arra
     rescale = jnp.where(softmax, rescale, jnp.ones_like(rescale))
     found = softmax_rows(base, rescale, matrix / rescale[:, None], kernel, cotangent).rows
     mix_beta = found.pop("attended")
-    rows = {name: share**2 * row for name, row in found.items()}
+    # An infinite row of a softmax that has no share is none.
+    rows = {name: jnp.where(share == 0, jnp.zeros_like(row), share**2 * row) for name, row in found.items()}
     if not has_value_skip(layer):
         return _where_softmax(softmax, rows)
     return _where_softmax(softmax, rows | {"mix_beta": mix_beta}) | {"mix_alpha": pairing(cotangent, kernel)}
@@ -56,23 +58,46 @@ def softmax_rows(
     * ``query_rounding = Σ_i Σ_ii G_ii D_i² (PΣPᵀ)_ii²``: what rounding leaves in the place of ``query``, times ``u²``,
     * ``bias = Σ_ij G_ii D_i² P_ij² C^i_jj``, ``C^i`` the kernel of the keys less their mean under row ``i``,
     * ``rescale = Σ_i G_ii (PΣPᵀ)_ii``, and ``attended = ⟨G, DPΣPᵀD⟩``.
+
+    A row of ``P`` that attends to one position alone has no scores to move: ``t``, ``query`` and ``bias`` are exactly 0
+    there. Kernels and cotangents are scaled by powers of two, which changes no digit, so that a row is right whenever
+    it is a number of the type, however far from 1 its factors are.
     """
     centred, edge = centre(kernel)
-    moved = layer.act(edge) / rescale
-    t, keys, outputs = score_kernel(layer, rescale, centred)
-    attended = outputs + (moved[:, None] + moved[None, :])
+    # The largest entries of what is positive are on its diagonal; of rounding they need not be, and it is squared.
+    sizes = jnp.max(jnp.diagonal(cotangent)), jnp.max(kernel.diagonal()), jnp.max(jnp.abs(centred))
+    loss, whole, apart = exponents = exponent(jnp.stack(sizes))
+    of_loss, of_whole, of_apart = power(-exponents, centred.dtype)
+    cotangent, kernel, centred = cotangent * of_loss, kernel.scaled(of_whole), centred * of_apart
     weighed = cotangent * (rescale[:, None] * rescale[None, :])
+    moved = layer.act(edge * of_whole) / rescale
+    t, keys, outputs = score_kernel(layer, rescale, centred)
+    choice = chooses(probability)
+    t = jnp.where(choice[:, None] & choice[None, :], t, jnp.zeros_like(t))
+    attended = outputs * (of_whole / of_apart) + (moved[:, None] + moved[None, :])
     spread = jnp.diagonal(centred)[None, :] - 2 * keys.T + jnp.diagonal(outputs)[:, None]
-    rows = {
+    spread = jnp.where(choice[:, None], probability**2 * spread, jnp.zeros_like(spread))
+    both = loss + whole
+    found = {
         # Rounding can push a vanishing sum of squares below zero.
-        "query": jnp.maximum(pair(weighed * kernel.join(), t), 0.0),
+        "query": (jnp.maximum(pair(weighed * kernel.join(), t), 0.0), both + 2 * apart),
         # A row's scores are P_ij (s_j − Σ_k P_ik s_k), s_j = ⟨g_i, v_j⟩: the sum is rounded, and all scores with it.
-        "query_rounding": jnp.sum(jnp.diagonal(weighed) * kernel.diagonal() * jnp.diagonal(attended) ** 2),
-        "bias": jnp.maximum(jnp.sum(jnp.diagonal(weighed)[:, None] * (probability**2 * spread)), 0.0),
-        "rescale": jnp.sum(jnp.diagonal(cotangent) * jnp.diagonal(attended)),
-        "attended": pair(weighed, attended),
+        "query_rounding": (
+            jnp.sum(jnp.diagonal(weighed) * kernel.diagonal() * jnp.diagonal(attended) ** 2),
+            both + 2 * whole,
+        ),
+        "bias": (jnp.maximum(jnp.sum(jnp.diagonal(weighed)[:, None] * spread), 0.0), loss + apart),
+        "rescale": (jnp.sum(jnp.diagonal(cotangent) * jnp.diagonal(attended)), both),
+        "attended": (pair(weighed, attended), both),
     }
-    return Scores(rows, t, keys, outputs)
+    values, exponents = (jnp.stack(column) for column in zip(*found.values(), strict=True))
+    rows = dict(zip(found, times_power(values, exponents), strict=True))
+    return Scores(rows, times_power(t, 2 * apart), times_power(keys, apart), times_power(outputs, apart))
+
+
+def chooses(probability: Float[Array, "T T"]) -> Bool[Array, "T"]:
+    """Which rows share their attention among positions: one that has a single position has no choice to change."""
+    return jnp.sum(probability != 0, axis=1) > 1
 
 
 def score_kernel(

@@ -7,14 +7,14 @@ Attention moves the values ``v`` of its heads, ``ẏ = βNv``, and the sum holds
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from kernelprop.attention.layer import AttentionLayer
 from kernelprop.attention.softmax_part import entries, has_value_skip, softmax_part
 from kernelprop.layers import block, mlp
 from kernelprop.layers.attention import mean_over_heads
 from kernelprop.layers.block import Block, Passage
-from kernelprop.layers.score_gradients import centre
+from kernelprop.layers.score_gradients import centre, chooses
 from kernelprop.split_kernel import SplitKernel
 
 Matrix = Float[Array, "T T"]
@@ -25,7 +25,7 @@ class HeadSource(NamedTuple):
     """One head: the softmax operator ``DP`` and what its tangents are made of.
 
     ``differences = AΣ`` up to a number a row, which rows of ``N`` that sum to 0 don't feel; ``attended = AΣPᵀ`` up to
-    the same; ``whole = AΣPᵀ``; ``share`` as in `softmax_part`.
+    the same; ``whole = AΣPᵀ``; ``share`` as in `softmax_part`; ``choice`` as in `chooses`: other rows of ``N`` are 0.
     """
 
     share: Array | float
@@ -35,6 +35,7 @@ class HeadSource(NamedTuple):
     differences: Matrix
     attended: Matrix
     whole: Matrix
+    choice: Bool[Array, "T"]
 
     def of_query(self, keys: Float[Array, "*batch T"]) -> Float[Array, "*batch T T"]:
         """``AΣMᵀ`` with ``M = share · D (P diag(κ) − diag(Pκ) P)``; times ``ξ`` along columns, one entry's."""
@@ -43,7 +44,7 @@ class HeadSource(NamedTuple):
         shape = (1,) * (keys.ndim - 1) + self.differences.shape
         differences, attended = self.differences.reshape(shape), self.attended.reshape(shape)
         rescale = self.rescale.reshape((1,) * keys.ndim + (-1,))
-        return self.share * (self.base.act(differences * columns) - rescale * attended * means)
+        return self._moved(self.base.act(differences * columns) - rescale * attended * means)
 
     def of_bias(self, weights: Float[Array, "*batch T T"]) -> Float[Array, "*batch T T"]:
         """``AΣNᵀ`` with ``N_ij = share · D_i P_ij (ω_ij − Σ_k P_ik ω_ik)``: a move ``ω`` of the bias."""
@@ -51,7 +52,12 @@ class HeadSource(NamedTuple):
         moved = self.matrix.reshape(shape) * weights
         differences = jnp.broadcast_to(self.differences.reshape(shape), weights.shape)
         total = jnp.matmul(differences, jnp.swapaxes(moved, -1, -2), precision="highest")
-        return self.share * (total - self.attended.reshape(shape) * jnp.sum(moved, axis=-1)[..., None, :])
+        return self._moved(total - self.attended.reshape(shape) * jnp.sum(moved, axis=-1)[..., None, :])
+
+    def _moved(self, overlaps: Overlaps) -> Overlaps:
+        """The head's share of what the rows with a choice move; the others' differences are rounding."""
+        choice = self.choice.reshape((1,) * (overlaps.ndim - 1) + (-1,))
+        return self.share * jnp.where(choice, overlaps, jnp.zeros_like(overlaps))
 
     def _across(self, ndim: int) -> Array:
         return self.rescale.reshape((1,) * (ndim - 1) + (-1,))
@@ -69,7 +75,7 @@ def head_source(one: AttentionLayer, kernel: SplitKernel) -> HeadSource:
     differences = one.act(centred).T + row_sums[:, None] * (edge - middle)[None, :]
     attended = base.act(differences) / rescale[None, :]
     whole = attended + (one.act(edge) + row_sums * middle)[:, None]
-    return HeadSource(share, base, matrix, rescale, differences, attended, whole)
+    return HeadSource(share, base, matrix, rescale, differences, attended, whole, chooses(matrix))
 
 
 def attention_weight(here: Block) -> Array | float:

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from kernelprop.observables.checked import of_arrays
+from kernelprop.powers_of_two import exponent, power
 
 
 @of_arrays
@@ -36,17 +37,30 @@ def composite_norm(residual: jax.Array) -> jax.Array:
     >>> round(float(composite_norm([[1.0, -2.0], [3.0, 4.0]])), 9)
     6.480740698
     """
-    sizes = jnp.abs(residual)
+    scaled, exponents = _scaled(residual, (-2, -1))
+    sizes = jnp.abs(scaled)
     square = sizes.sum(-2).max(-1) * sizes.sum(-1).max(-1)
     positive = square > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0)
+    norm = jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0)
+    return norm * power(exponents[..., 0, 0], norm.dtype)
 
 
 def _entropy(attention: jax.Array) -> jax.Array:
-    total = attention.sum(-1, keepdims=True)
-    share = attention / jnp.where(total > 0, total, 1)
+    scaled, _ = _scaled(attention, (-1,))
+    total = scaled.sum(-1, keepdims=True)
+    share = scaled / jnp.where(total > 0, total, 1)
     positive = share > 0
     # The sign inside the sum: a row with one key has entropy 0, not -0.
     entropy = jnp.where(positive, -share * jnp.log(jnp.where(positive, share, 1)), 0).sum(-1)
     defined = (total[..., 0] > 0) & (attention >= 0).all(-1)
     return jnp.where(defined, entropy, jnp.nan)
+
+
+def _scaled(values: jax.Array, axes: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
+    """Values whose largest size along these axes is below 1 and at least 1/2, and the exponents of two taken off.
+
+    No sum of them leaves the numbers, and no square of the largest.
+    """
+    sizes = jnp.abs(values).max(axes, keepdims=True) * 1.0
+    exponents = exponent(sizes)
+    return values * power(-exponents, sizes.dtype), exponents

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOWEST = 1e-16  # where the axis ends when nothing on it is positive
+NORMAL = np.finfo(np.float64)  # what lies outside its normal numbers has no place on any axis
 ROW = 0.045  # height of a row of marks at the foot, in axes
 FLOOR_MARK: dict[str, Any] = {"marker": "v", "markersize": 4, "markerfacecolor": "white", "zorder": 3}
 
@@ -25,9 +26,10 @@ def log_line(
 ) -> np.ndarray:
     """Draw one line, and return the depths whose value has no place on the axis: for ``floor_marks``.
 
-    NaN leaves a gap. So does a zero, and a value that ``hidden`` marks as lost in rounding.
+    NaN leaves a gap. So does a zero, a value below the normal numbers, and one that ``hidden`` marks as lost in
+    rounding.
     """
-    floored = (hidden | (values <= 0)) & ~np.isnan(values)
+    floored = (hidden | (values < NORMAL.tiny)) & ~np.isnan(values)
     shown = np.where(floored, np.nan, values)
     # On a long line only the points that no line reaches get a marker.
     marked = np.isfinite(shown) if len(depth) <= MANY else _alone(shown)
@@ -46,19 +48,41 @@ def finish_log_axis(axes: "Axes", rows: list[tuple[np.ndarray, str]], *, top: fl
             at the first and last depth of every stretch, with a line between.
         top: what the axis must reach.
     """
-    drawn = np.concatenate([[], *(np.asarray(line.get_ydata(), float) for line in axes.lines)])
-    positive = drawn[np.isfinite(drawn) & (drawn > 0)]
-    low, high = (positive.min(), positive.max()) if len(positive) else (LOWEST, 1.0)
-    high = max(high, top or high)
-    low = min(low, high / 10)
+    low, high = drawn_exponents(axes) or (np.log10(LOWEST), 0.0)
+    high = high if top is None else max(high, float(np.log10(top)))
+    low = min(low, high - 1)
     foot = 0.05 + ROW * (len(rows) + 0.6 * bool(rows))
-    decades = np.log10(high / low) / (0.95 - foot)
-    axes.set_yscale("log")
-    axes.set_ylim(low / 10 ** (foot * decades), high * 10 ** (0.05 * decades))
+    decades = (high - low) / (0.95 - foot)
+    set_log_limits(axes, low - foot * decades, high + 0.05 * decades)
     if rows:
         _shade_foot(axes, ROW * (len(rows) + 0.6))
     for number, (depths, colour) in enumerate(rows):
         _row(axes, depths, ROW * (number + 0.8), colour)
+
+
+def drawn_exponents(*panels: "Axes") -> tuple[float, float] | None:
+    """The common logarithms of the least and the largest positive number that lines of these axes show, if any."""
+    lines = [line for axes in panels for line in axes.lines]
+    drawn = np.concatenate([[], *(np.asarray(line.get_ydata(), float) for line in lines)])
+    positive = drawn[np.isfinite(drawn) & (drawn >= NORMAL.tiny)]
+    return (float(np.log10(positive.min())), float(np.log10(positive.max()))) if len(positive) else None
+
+
+def set_log_limits(axes: "Axes", low: float, high: float) -> None:
+    """Make the vertical axis logarithmic from ``10^low`` to ``10^high``, or to where the numbers end."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    # Limits of matplotlib's own, and ticks that it tries beyond the limits, overflow near the ends.
+    axes.set_autoscaley_on(False)
+    axes.set_yscale("log", nonpositive="mask")
+    least, most = np.log10(NORMAL.tiny), np.log10(NORMAL.max)
+    low, high = max(low, float(least)), min(high, float(most))
+    axes.set_ylim(max(10.0**low, NORMAL.tiny), NORMAL.max if high == most else 10.0**high)
+    if high + 2 * (high - low) > most:
+        step = max(1, int(np.ceil((high - low) / 6)))
+        exponents = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+        axes.yaxis.set_major_locator(FixedLocator(10.0**exponents))
+        axes.yaxis.set_minor_locator(NullLocator())
 
 
 def floor_handle(label: str) -> Any:

@@ -97,32 +97,30 @@ def leading_query_jacobian(
 def moments_through_depth(kernel0: Any, depth: int, attention_branch: float, mlp_branch: float) -> Moments:
     """``1ᵀΣ_L1`` and ``tr Σ_L`` under uniform attention, linear MLPs and skips of weight 1; exact.
 
-    ``𝒞_L = ((1+β₁²)(1+β₂²))^L 𝒞_0``, ``tr Σ_L = (1+β₂²)^L (tr Σ_0 + (𝒞_0/T)((1+β₁²)^L − 1))``.
+    ``𝒞_L = ((1+β₁²)(1+β₂²))^L 𝒞_0``, ``tr Σ_L = (1+β₂²)^L (tr Σ_0 + (𝒞_0/T)((1+β₁²)^L − 1))``; infinite where they
+    outgrow float64.
 
     >>> moments_through_depth(np.eye(2), 1, 1.0, 1.0)
     Moments(inner_products=8.0, trace=6.0)
     """
     kernel = door.kernel(kernel0, "kernel0").astype(np.float64)
-    attention, mlp = (1 + attention_branch**2) ** depth, (1 + mlp_branch**2) ** depth
-    total, trace = float(kernel.sum()), float(np.trace(kernel))
-    return Moments(attention * mlp * total, mlp * (trace + total / len(kernel) * (attention - 1)))
+    with np.errstate(over="ignore"):
+        attention, mlp = ((1 + np.square(np.float64(branch))) ** depth for branch in (attention_branch, mlp_branch))
+        return _grown(kernel, float(attention - 1), float(attention * mlp), float(mlp))
 
 
 def moments_at_infinite_depth(kernel0: Any, attention_branch: float, mlp_branch: float) -> Moments:
     """The limit of `moments_through_depth` with branches ``β = β̃/√L``, ``L → ∞``.
 
-    ``𝒞 → e^{β̃₁²+β̃₂²} 𝒞_0``, ``tr → e^{β̃₂²}(tr_0 + (𝒞_0/T)(e^{β̃₁²} − 1))``.
+    ``𝒞 → e^{β̃₁²+β̃₂²} 𝒞_0``, ``tr → e^{β̃₂²}(tr_0 + (𝒞_0/T)(e^{β̃₁²} − 1))``; infinite where they outgrow float64.
 
     >>> moments_at_infinite_depth(np.eye(2), 0.0, 0.0)
     Moments(inner_products=2.0, trace=2.0)
     """
     kernel = door.kernel(kernel0, "kernel0").astype(np.float64)
-    total, trace = float(kernel.sum()), float(np.trace(kernel))
-    grown = float(np.expm1(attention_branch**2))
-    return Moments(
-        float(np.exp(attention_branch**2 + mlp_branch**2)) * total,
-        float(np.exp(mlp_branch**2)) * (trace + total / len(kernel) * grown),
-    )
+    with np.errstate(over="ignore"):
+        attention, mlp = (np.square(np.float64(branch)) for branch in (attention_branch, mlp_branch))
+        return _grown(kernel, float(np.expm1(attention)), float(np.exp(attention + mlp)), float(np.exp(mlp)))
 
 
 def limiting_cosine(length: int, attention_branch: float) -> float:
@@ -133,8 +131,21 @@ def limiting_cosine(length: int, attention_branch: float) -> float:
     >>> round(limiting_cosine(16, 1.0), 6)
     0.096978
     """
-    grown = float(np.expm1(attention_branch**2))
-    return grown / (length + grown)
+    with np.errstate(over="ignore"):
+        square = np.square(np.float64(attention_branch))
+    # Divided by e^{β̃₁²}, which can be too large for a number.
+    grown = -np.expm1(-square)
+    return float(grown / (length * np.exp(-square) + grown))
+
+
+def _grown(kernel: np.ndarray, attention: float, both: float, mlp: float) -> Moments:
+    """Both moments, from the growth of each and from what attention adds; what is 0 stays 0 however it is grown."""
+
+    def times(growth: float, number: float) -> float:
+        return 0.0 if number == 0 or growth == 0 else growth * number
+
+    total, trace = float(kernel.sum()), float(np.trace(kernel))
+    return Moments(times(both, total), times(mlp, trace + times(attention, total / len(kernel))))
 
 
 def _inputs(inputs: Any) -> np.ndarray:

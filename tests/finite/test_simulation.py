@@ -376,7 +376,7 @@ def test_a_token_that_dies_in_some_draws_is_flagged():
         ({"draws": 1}, "draws: 1 is too small; it must be at least 2"),
         ({"precision": "low"}, "precision: 'low' is unknown; use 'highest' or 'fast'"),
         ({"dtype": "float16"}, "dtype: float16 is not supported"),
-        ({"cotangent": np.eye(3)}, r"cotangent: shape \(3, 3\) is not \(4, 4\)"),
+        ({"cotangent": np.eye(3)}, r"cotangent: shape \(3, 3\) does not fit 4 positions"),
         ({"keep": 5}, r"keep: depth 5 is outside 0…2"),
         ({"kernel0": None, "inputs": np.ones((4, 9))}, r"inputs: shape \(4, 9\) is not \(T, d\) = \(4, 8\)"),
         ({"kernel0": None, "inputs": np.array([1, 2, -3, 4])}, "inputs: position 2: token id -3 is outside"),

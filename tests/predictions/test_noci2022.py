@@ -92,3 +92,15 @@ def test_the_depth_limit():
     np.testing.assert_allclose([last.sum(), np.trace(last)], limit, rtol=1.5 * (1.2**4 + 0.7**4) / (2 * depth))
     assert evolution.mean_correlation[-1] == pytest.approx(noci2022.limiting_cosine(6, 1.2), rel=1e-3)
     assert evolution.mean_correlation[-1] != pytest.approx(noci2022.limiting_cosine(6, 1.25), rel=1e-3)
+
+
+def test_depths_that_outgrow_the_numbers():
+    """``4^1100`` is no number; a centred kernel has nothing that grows."""
+    assert noci2022.moments_through_depth(np.eye(2), 1100, 1.0, 1.0) == (np.inf, np.inf)
+    assert noci2022.moments_through_depth(np.eye(2) - 0.5, 1100, 1.0, 0.0) == (0.0, 1.0)
+    assert noci2022.moments_at_infinite_depth(np.eye(2), 30.0, 0.0) == (np.inf, np.inf)
+
+
+@pytest.mark.parametrize(("branch", "cosine"), [(27.0, 1.0), (1e200, 1.0), (0.0, 0.0), (1e-9, 1e-18 / 16)])
+def test_the_limiting_cosine_at_its_ends(branch, cosine):
+    assert noci2022.limiting_cosine(16, branch) == pytest.approx(cosine, rel=1e-15)
