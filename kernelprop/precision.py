@@ -77,18 +77,3 @@ def numpy_in_numpy_out(function: Callable[P, R]) -> Callable[P, R]:
         return (function if inside_jax else scoped)(*args, **kwargs)
 
     return either
-
-
-def reciprocal_power(x: Array) -> Array:
-    """A power of two between ``1/x`` and ``2/x`` of a positive ``x``; the nearest one where the type has none.
-
-    Read off the exponent's bits, as ``2^{2b}`` over the power of two in ``x`` (``b`` the exponent's bias): a logarithm
-    and its exponential are not exact everywhere.
-    """
-    limits = jnp.finfo(x.dtype)
-    whole = {4: jnp.int32, 8: jnp.int64}[x.dtype.itemsize]
-    ones = ((1 << limits.nexp) - 1) << limits.nmant
-    exponent = lax.bitcast_convert_type(x, whole) & ones
-    # 2b in the place of the exponent; the smallest normal number where the difference would be none.
-    power = jnp.maximum(ones - (1 << limits.nmant) - exponent, 1 << limits.nmant)
-    return lax.stop_gradient(lax.bitcast_convert_type(power.astype(whole), x.dtype))

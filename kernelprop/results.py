@@ -148,7 +148,7 @@ class GradientNorms:
 
     Attributes:
         query, key, value, output, mlp_in, mlp_out: of the weights, ``(L,)``; NaN queries where no softmax makes the
-            attention. Keys receive exactly 0 while the queries are zero.
+            attention, infinite ones where they overflow. Keys receive exactly 0 while the queries are zero.
         query_exact: where the query row is exact, bool ``(L,)``.
         query_rounding: the squared norm of the error that rounding makes in the query gradient, in units of the square
             of the unit rounding, ``(L,)``; see `queries_lost_to_rounding`.

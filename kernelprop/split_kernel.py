@@ -14,7 +14,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from kernelprop.precision import full_product, reciprocal_power
+from kernelprop.powers_of_two import exponent, power
+from kernelprop.precision import full_product
 
 # Below this ratio of squared norms a common part would eat the digits of the smallest position.
 SMALLEST_RATIO = 1 / 16
@@ -185,7 +186,7 @@ def part_of_means(
 
 def unit_of(diagonal: Float[Array, "T"]) -> Float[Array, ""]:
     """A power of two near ``1 / mean q``: a multiple by it loses no digit."""
-    return reciprocal_power(_sum(diagonal / len(diagonal)))
+    return power(1 - exponent(_sum(diagonal / len(diagonal))), diagonal.dtype)
 
 
 def diagonal_of(matrix: Float[Array, "T T"]) -> Float[Array, "T"]:

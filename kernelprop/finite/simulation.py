@@ -76,7 +76,8 @@ def simulate(
         keep: the depths whose kernels are returned.
         dtype: float32 or float64.
         precision: ``"highest"``, or ``"fast"``: products in whatever the device does fastest (TF32 on a GPU).
-        cotangent: ``G_L (T, T)``, the kernel of ``R``; None is the identity, ``R`` of independent N(0, 1).
+        cotangent: ``G_L``, the kernel of ``R``: None or ``"all"`` for the identity, ``R`` of independent N(0, 1);
+            ``"last"``, ``"mean"``, or a kernel ``(T, T)``.
         samples: whether single draws' scalars are kept too, for quantiles.
         progress: called as ``progress(done, total, seconds)`` after every chunk of draws.
         checkpoint: a file that holds the draws done so far; an existing one is gone on with, also with more draws.
