@@ -6,8 +6,6 @@ A record is two files, ``NAME.npz`` with arrays and ``NAME.json`` with everythin
 import json
 import os
 import platform
-import zipfile
-import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +15,9 @@ import jax
 import numpy as np
 
 import kernelprop
-from kernelprop.files import write_whole
+from kernelprop.files import BROKEN_ARCHIVE, write_whole
 
 FOLDER = Path(__file__).parent / "records"
-
-# What numpy and zipfile raise for a broken or foreign file.
-_BROKEN = (ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 class Record(NamedTuple):
@@ -61,7 +56,7 @@ def read_record(name: str, folder: Path = FOLDER, command: str | None = None) ->
         # A stream of our own: numpy leaves one open where the archive is broken.
         with arrays_file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = dict(stored)
-    except _BROKEN:
+    except BROKEN_ARCHIVE:
         raise ValueError(f"{arrays_file}: no record, or a broken one; {made} anew") from None
     try:
         words = json.loads(words_file.read_text(encoding="utf-8"))

@@ -3,17 +3,18 @@
 import os
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kernelprop.files import BROKEN_ARCHIVE
+
 ENDINGS = (".npy", ".npz", ".safetensors")
 
 # What numpy, zipfile and safetensors raise for a broken or foreign file.
-_BROKEN = (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_BROKEN = (*BROKEN_ARCHIVE, MemoryError)
 
 
 class Source(NamedTuple):

@@ -2,10 +2,15 @@
 
 import os
 import secrets
+import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+
+# What numpy and zipfile raise for an archive of arrays that is broken, foreign, encrypted or packed in unknown ways.
+BROKEN_ARCHIVE = (ValueError, TypeError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:

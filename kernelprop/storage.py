@@ -6,14 +6,13 @@ Anyone can read the arrays with ``numpy.load``; nothing is ever pickled.
 import json
 import os
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from kernelprop.files import write_whole
+from kernelprop.files import BROKEN_ARCHIVE, write_whole
 from kernelprop.stored_form import Encoder, decode
 
 FORMAT = "kernelprop"
@@ -21,18 +20,7 @@ VERSION = 1
 METADATA = "metadata.json"
 
 # What numpy, zipfile and the decoder raise for a broken or foreign file.
-_BROKEN = (
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    # Packed in a way that zipfile doesn't know, encrypted, or nested too deep.
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_BROKEN = (*BROKEN_ARCHIVE, AttributeError, ImportError)
 
 
 def save(value: Any, path: str | os.PathLike[str]) -> None:

@@ -52,23 +52,19 @@ class Mixture(AttentionLayer):
 
     def act(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """``αx + βAx`` along the last axis."""
-        alpha, beta = self._weights(x)
-        return alpha * x + beta * self.inner.act(x)
+        return self._shares(x, self.inner.act(x))
 
     def act_transposed(self, x: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
         """``αx + βAᵀx`` along the last axis."""
-        alpha, beta = self._weights(x)
-        return alpha * x + beta * self.inner.act_transposed(x)
+        return self._shares(x, self.inner.act_transposed(x))
 
     def act_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
         """``αX + βAX``."""
-        alpha, beta = self._weights(x)
-        return alpha * x + beta * self.inner.act_on_rows(x)
+        return self._shares(x, self.inner.act_on_rows(x))
 
     def act_transposed_on_rows(self, x: Float[Array, "T d"]) -> Float[Array, "T d"]:
         """``αX + βAᵀX``."""
-        alpha, beta = self._weights(x)
-        return alpha * x + beta * self.inner.act_transposed_on_rows(x)
+        return self._shares(x, self.inner.act_transposed_on_rows(x))
 
     def sandwich(self, kernel: Float[Array, "T T"]) -> Float[Array, "T T"]:
         """``(αI + βA) S (αI + βA)ᵀ`` of a symmetric ``S``."""
@@ -83,6 +79,10 @@ class Mixture(AttentionLayer):
         if mixed is not None:
             return mixed.sandwich_transposed(kernel)
         return action_on_both_sides(self.act_transposed, self.act_transposed_on_rows, kernel)
+
+    def _shares(self, x: Array, attended: Array) -> Array:
+        alpha, beta = self._weights(x)
+        return alpha * x + beta * attended
 
     def _weights(self, x: Array) -> tuple[Array, Array]:
         return jnp.asarray(self.alpha, x.dtype), jnp.asarray(self.beta, x.dtype)

@@ -36,9 +36,8 @@ def _one(evolution: "Evolution", batch: tuple[int, ...]) -> str:
     correlation, residual = evolution.mean_correlation[batch], evolution.rank_residual[batch]
     finite = np.isfinite(evolution.diagonal[batch]).all(-1)
     if not finite.all():
-        return (
-            f"overflows from layer {int(np.argmin(finite))} on: its diagonal is beyond the range of {_type(evolution)}"
-        )
+        since = int(np.argmin(finite))
+        return f"overflows from layer {since} on: its diagonal is beyond the range of {evolution.diagonal.dtype}"
     if evolution.undefined[batch][-1] or not np.isfinite(residual[-1]):
         return f"leaves a position without a signal after layer {evolution.layers}: its correlation is undefined"
     if evolution.length == 1:
@@ -52,10 +51,6 @@ def _one(evolution: "Evolution", batch: tuple[int, ...]) -> str:
     if since == 0:
         return f"starts from a kernel that is collapsed already: {numbers}{_diagonal(evolution, batch)}"
     return f"collapses it: {numbers}; collapsed from layer {since} on{_diagonal(evolution, batch)}"
-
-
-def _type(evolution: "Evolution") -> str:
-    return str(evolution.diagonal.dtype)
 
 
 def _collapsed_since(evolution: "Evolution", batch: tuple[int, ...]) -> int | None:
